@@ -18,7 +18,6 @@ from mantile.graph.quantity import (
     Node,
     Quantity,
     Section,
-    all_of,
     equal,
     minimum,
     sum_of,
@@ -220,16 +219,6 @@ class Workload:
     decode_max_requests: Input | None = None
     decode_dcp: Input | None = None
     devices: tuple[DeviceInputs, ...] = ()
-
-    @property
-    def own_ffns(self) -> Node | None:
-        """Whether an attention group holds whole dense FFNs; None where no scenario states it."""
-        return None if self.ffn_tp is None else all_of(self.ffn_tp > 0, self.ffn_tp <= self.tp)
-
-    @property
-    def token_groups(self) -> Node:
-        """Ranks among which the tokens of a request's KV cache are divided."""
-        return self.cp if self.dcp is None else self.cp * self.dcp
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""

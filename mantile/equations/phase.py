@@ -100,7 +100,7 @@ def tokens_name(module: Module, workers: Workers) -> str:
     if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
         return "norm_tokens"
     of_stage = "tokens" if workers.plan.experts is None else "shared_tokens"
-    if workers.inputs.own_ffns is not None:
+    if workers.inputs.ffn_tp is not None:
         of_stage = "ffn_tokens"
     names = {"attention": "rank_tokens", "stage": of_stage, "shared": of_stage, "experts": "expert_tokens"}
     return names[scope(module)]
