@@ -133,6 +133,8 @@ def test_a_circle_is_found_wherever_the_import_stands() -> None:
 ELSEWHERE = {
     "tensor": "equations/tensors.py",
     "floor": "floors.py",
+    "prefill": "equations/roofline.py",
+    "decode": "equations/roofline.py",
     "single": "equations/serving.eq",
     "all_slots": "equations/load.eq",
     "estimate": "equations/load.eq",

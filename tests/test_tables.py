@@ -45,17 +45,8 @@ cut       Cut [1] := 0.5 ; of the price
 over shop.sum = it * cut | when sale, not holiday
 """
 
-OF_PASSES = (
-    "messages",
-    "roofline",
-    "linear",
-    "attention",
-    "moe",
-    "recurrence",
-    "elementwise",
-    "vision",
-    "lora",
-)
+MODULES = ("linear", "attention", "moe", "recurrence", "elementwise", "vision", "lora")
+OF_PASSES = ("phase", "forward", "messages", "roofline", *MODULES)
 
 
 @pytest.fixture
@@ -306,6 +297,21 @@ for side | body in long | {n}.width + {n}.width; short | {n}.width
     width = rows.figure("shop.b.width")
     assert isinstance(width, Input)
     assert (width.status, width.value, "upper.shop.b.width" in rows) == ("measured", 2, False)
+
+
+def test_the_things_of_a_block_may_differ_by_member(shop: Any) -> None:
+    """What stands for a name of a block stands in `each` within it too."""
+    text = """
+for n in left; right
+[shop] Shelf {n}
+each thing on the {n}
+{n}.{t}   {t} on the {n} [m] = stall.rent
+"""
+    rows = shop(text)
+    rows.make_in("thing on the left", Space(facts={"t": "Book"}), Space(facts={"t": "Cup"}))
+    rows.make_in("thing on the right", Space(facts={"t": "Pot"}))
+    ids = [[figure.id for figure in section.figures()] for section in rows.sections("shop")]
+    assert ids == [["shop.left.Book", "shop.left.Cup"], ["shop.right.Pot"]]
 
 
 def test_a_space_has_a_home_of_its_own(shop: Any) -> None:

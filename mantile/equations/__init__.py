@@ -14,9 +14,9 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     model                    model.py; facts and dimensions: mantile/ir
     tensor                   tensors.py
     ir, layers               of that name: what IR and Layers show; order of layers: order.py
-    prefill, decode          of that name and phase.py: what enters a pass; then forward.py. Rows of a module
-                               by its kind: linear.eq, moe.eq, attention.eq, recurrence.eq, elementwise.eq,
-                               vision.eq, lora.eq, all on roofline.eq; messages: messages.eq
+    prefill, decode          phase.eq: what enters a pass; rows of a module by its kind: linear.eq, moe.eq,
+                               attention.eq, recurrence.eq, elementwise.eq, vision.eq, lora.eq, all on
+                               roofline.eq; messages.eq; the pass: forward.eq and forward.py
     single                   serving.eq: decode, once more for one request
     all_slots, estimate      load.eq: figures once more at other loads
     floor                    mantile/floors.py

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mantile.equations.collectives import messages
-from mantile.equations.constant import ONE_REQUEST
 from mantile.equations.draft import draft
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope
@@ -19,7 +18,6 @@ from mantile.graph.quantity import (
     Quantity,
     Row,
     Section,
-    as_node,
     defined,
     index,
     match,
@@ -27,7 +25,6 @@ from mantile.graph.quantity import (
     span,
     sum_range,
     sum_where,
-    where,
 )
 from mantile.graph.rows import Rows
 from mantile.graph.sentence import lowered
@@ -137,14 +134,14 @@ LIMITS = {
 
 def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> Pass:
     """The rows of the Prefill or Decode part."""
-    rows.know(*(row for row in phase.rows if isinstance(row, Quantity)), *ir.facts.values())
     made = {block.id: block for block in modules(rows, ir, workers, phase.id)}
     adapted = made.pop("lora", None)
     sent = messages(phase, workers, ir, rows)
-    blocks = [*made.values(), *sent.blocks, host(phase, workers)]
+    blocks = [*made.values(), *sent.blocks, _host(rows, phase, workers)]
     if adapted is not None:
         blocks.append(adapted)
-    step_overhead, step_section = step(phase, workers)
+    (step_section,) = rows.sections("forward", "Step overhead", prefix=f"{phase.id}.")
+    step_overhead = rows[f"{phase.id}.step.time"]
     drafter = draft(phase, ir, workers, blocks, sent.after, step_section)
     if drafter is not None:
         blocks.append(drafter.block)
@@ -168,21 +165,25 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
         name=f"{phase.id} time",
     )
     parts, bottleneck, binds = bound(phase, shares)
-    use = mfu(phase, blocks, workers, time)
+    rows.know(time)
+    classes = workers.formats.classes
+    peaks = [formats.linear_peak for name, formats in classes.items() if name != "router"]
+    rows.know_as(f"{phase.id}.peaks", span(peaks))
+    (use,) = rows.sections("forward", "Use of the hardware", prefix=f"{phase.id}.")
     return Pass(
         phase=phase,
         blocks=tuple(blocks),
         time=time,
-        flops=use.flops,
-        bytes=use.bytes,
-        mfu=use.mfu,
-        mbu=use.mbu,
+        flops=rows[f"{phase.id}.flops"],
+        bytes=rows[f"{phase.id}.bytes"],
+        mfu=rows[f"{phase.id}.mfu"],
+        mbu=rows[f"{phase.id}.mbu"],
         parts=parts,
         bottleneck=bottleneck,
         times=times,
         shares=shares,
         after=sent.after,
-        peak=use.peak,
+        peak=rows[f"{phase.id}.peak"],
         plain=None if plain is None else plain.time,
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
@@ -199,7 +200,7 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
             ),
             *(Section(f"Of it {limit}", shares[limit].rows(), title) for limit, title in LIMITS.items()),
             binds,
-            use.section,
+            use,
         ),
     )
 
@@ -227,77 +228,21 @@ def times_of_experts(rows: Equations, step: Pass, name: str, prefix: str = "") -
     rows.make_in(name, *found)
 
 
-def host(phase: Phase, workers: Workers) -> Block:
-    """Weights, and in decode KV cache, that lie in host memory and are read over its link in every pass.
-
-    The KV cache of a request that is stopped goes there once, and once back: of each step its share.
-    """
-    inputs, rate = workers.inputs, workers.efficiency["host_bytes"]
-    rows = Rows(f"{phase.id}.host", ", host memory")
-    of_stage: Node = workers.rows["memory.host_weights"]
-    if phase.decode:
-        of_stage = of_stage + workers.rows["memory.host_kv"] * phase.requests / workers.rows["memory.batch"]
-    read: Node = of_stage * inputs.pp
-    if phase.decode:
-        swapped = rows(
-            "swapped",
-            "Bytes of stopped requests in a step",
-            "B",
-            workers.rows["memory.swapped"]
-            * inputs.pp
-            * phase.rank_requests
-            * workers.emitted
-            / inputs.output_tokens,
-            "a request is in as many steps as it has output tokens",
-        )
-        read = read + swapped
-    else:
-        read = phase.in_all_passes(read)
-    moved = rows(
-        "bytes", "Bytes", "B", read, "of all stages; of the cache what the requests in the pass have there"
-    )
-    slope = rows("per_byte", "Time per byte", "s/B", where(rate > 0, 1 / rate, 0))
-    limit = rows("bound", "Bound by", "1", as_node(MEMORY), "the host link")
-    time = rows("time", "Time", "s", moved * slope, called="time of the host memory")
+def _host(rows: Equations, phase: Phase, workers: Workers) -> Block:
+    """Reading of hosts as a block."""
+    place = f"{phase.id}.host."
+    (section,) = rows.sections("forward", "Host memory", prefix=f"{phase.id}.")
+    time = rows[f"{place}time"]
     return Block(
         id="host",
         label="Host memory",
-        section=rows.section(
-            "Host memory", "nothing unless weights or KV cache are offloaded or parked", Section.SUBTOTAL
-        ),
+        section=section,
         time=time,
-        bound=limit,
+        bound=rows[f"{place}bound"],
         layer_time=time,
-        launch=None,
-        compute=None,
         memory=time,
-        flops=None,
-        bytes=None,
-        repeats=None,
-        reached={MEMORY: rate},
+        reached={MEMORY: workers.efficiency["host_bytes"]},
     )
-
-
-def step(phase: Phase, workers: Workers) -> tuple[Quantity, Section]:
-    """Scheduler, sampling and other host time of a pass."""
-    rows = Rows(f"{phase.id}.step")
-    efficiency, drafts = workers.efficiency, workers.speculation
-    of_request: Node = efficiency["step_row"]
-    if drafts is not None and phase.decode:
-        of_request = rows(
-            "request",
-            "Host time for a request, check of its drafts included",
-            "s",
-            of_request + drafts.check_time,
-        )
-    time = rows(
-        "time",
-        "Time, step overhead",
-        "s",
-        phase.in_all_passes(efficiency["step_host"]) + of_request * (phase.rank_requests / ONE_REQUEST),
-        called="step overhead",
-    )
-    return time, rows.section("Step overhead", "once per pass: scheduler, sampling", Section.SUBTOTAL)
 
 
 class _TimesByModule:
@@ -405,74 +350,3 @@ def bound(phase: Phase, shares: Mapping[str, ByModule]) -> tuple[dict[str, Quant
     times = span(parts.values())
     bottleneck = rows("bottleneck", "Bottleneck", "1", index(span(limits), match(maximum(times), times)))
     return parts, bottleneck, rows.section("What binds", "the four add up to the pass", Section.SUBTOTAL)
-
-
-@dataclass(frozen=True)
-class Use:
-    """How a pass uses an accelerator: FLOPs and bytes of a rank, shares of peak and bandwidth."""
-
-    flops: Quantity
-    bytes: Quantity
-    peak: Quantity
-    mfu: Quantity
-    mbu: Quantity
-    section: Section
-
-
-def mfu(phase: Phase, blocks: Sequence[Block], workers: Workers, time: Quantity) -> Use:
-    """FLOPs and bytes read by module, MFU and MBU."""
-    rows = Rows(phase.id)
-    all_flops, read = flops(rows, blocks), bytes_read(rows, blocks)
-    classes = workers.formats.classes
-    peak = rows(
-        "peak",
-        "Largest peak of its products",
-        "FLOP/s",
-        maximum(
-            *(formats.linear_peak for name, formats in classes.items() if name != "router"),
-            workers.formats.sixteen_peak,
-        ),
-        "attention runs in 16 bit",
-    )
-    bandwidth = workers.rows["hardware.memory_bandwidth"]
-    compute_used = rows("mfu", "Compute used, MFU", "1", all_flops / (time * peak), called="MFU")
-    bandwidth_used = rows("mbu", "Bandwidth used, MBU", "1", read / (time * bandwidth), called="MBU")
-    return Use(
-        flops=all_flops,
-        bytes=read,
-        peak=peak,
-        mfu=compute_used,
-        mbu=bandwidth_used,
-        section=rows.section("Use of the hardware", "against the datasheet peaks"),
-    )
-
-
-def flops(rows: Rows, blocks: Sequence[Block]) -> Quantity:
-    """FLOPs of a rank, by module and of the pass."""
-    by_block = [
-        rows(
-            f"flops.{block.id}",
-            f"FLOPs in the pass, {block.label}",
-            "FLOP",
-            block.flops if block.repeats is None else block.flops * block.repeats,
-        )
-        for block in blocks
-        if block.flops is not None
-    ]
-    return rows("flops", "FLOPs of the pass", "FLOP", sum_range(span(by_block)), "of one rank")
-
-
-def bytes_read(rows: Rows, blocks: Sequence[Block]) -> Quantity:
-    """Weights, cache and states that a rank reads, by module and of the pass."""
-    by_block = [
-        rows(
-            f"read.{block.id}",
-            f"Read in the pass, {block.label}",
-            "B",
-            block.reads if block.repeats is None else block.reads * block.repeats,
-        )
-        for block in blocks
-        if block.reads is not None
-    ]
-    body = sum_range(span(by_block))
-    return rows("bytes", "Weights and cache read in the pass", "B", body, "of one rank", called="bytes read")

@@ -13,7 +13,7 @@ from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_si
 from mantile.equations.classes import Classes, followed, mix, of_mixture, request_classes
 from mantile.equations.collectives import kinds_of_messages, know_passes
 from mantile.equations.correction import corrections
-from mantile.equations.decode import Decoding, decode
+from mantile.equations.decode import Decoding
 from mantile.equations.devices import OF_FIRST, Devices, unlike
 from mantile.equations.devices_passes import know_ends, on_devices
 from mantile.equations.devices_splits import other_splits
@@ -37,8 +37,8 @@ from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import FEATURE, nearest
 from mantile.equations.override import OVERRIDE, Overridable
+from mantile.equations.phase import make_spans, phase_of
 from mantile.equations.plan import features_of_plan
-from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
@@ -291,6 +291,7 @@ def build_graph(
     rows.make_in("machine", *spaces)
     make_devices(rows, devices)
     know_passes(rows, ir, disaggregated)
+    make_spans(rows, ir)
     rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
     if several is not None:
         mix(rows, several)
@@ -340,12 +341,12 @@ def build_graph(
     rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
     cells = None if demand is None else demand_cells(demand, rows)
     make_modules(rows, ir, prefill_workers, disaggregated)
-    prefill_pass = forward(prefill(prefill_workers, ir), ir, prefill_workers, rows)
+    prefill_pass = forward(phase_of(rows, "prefill"), ir, prefill_workers, rows)
     if parts is not None:
         prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
     rows.know(*_by_id((*size.sections, *prefill_pass.sections)).values())
-    decoding = decode(decode_workers, ir, rows.node("riding"))
-    decode_pass = forward(decoding.phase, ir, decode_workers, rows)
+    decode_pass = forward(phase_of(rows, "decode"), ir, decode_workers, rows)
+    decoding = Decoding(rows["decode.batch"], rows["decode.microbatches"])
     if parts is not None:
         decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
         rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())

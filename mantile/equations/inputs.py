@@ -17,10 +17,8 @@ from mantile.graph.quantity import (
     Input,
     LateDefault,
     Named,
-    Node,
     Quantity,
     Section,
-    all_of,
 )
 from mantile.ir.modules import ModelGraph
 from mantile.library.dates import serial, today
@@ -117,17 +115,6 @@ class Workload:
         if name not in INPUT_NAMES:
             raise AttributeError(f"no field of scenarios is called {name}")
         return self.cells.get(name)
-
-    @property
-    def own_ffns(self) -> Node | None:
-        """Whether an attention group holds whole dense FFNs; None where no scenario states it."""
-        return None if self.ffn_tp is None else all_of(self.ffn_tp > 0, self.ffn_tp <= self.tp)
-
-    @property
-    def token_groups(self) -> Node:
-        """Ranks among which the tokens of a request's KV cache are divided."""
-        groups: Node = self.cp if self.dcp is None else self.cp * self.dcp
-        return groups
 
     def named(self) -> dict[str, Input]:
         """The inputs there are, by name, in the order of the table; those of unlike devices behind them."""

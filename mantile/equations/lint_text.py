@@ -44,14 +44,17 @@ def _classes(**own: Any) -> dict[str, Any]:
 
 _MODELS = (
     *("deepseek-r1", "gpt-oss-120b", "jamba-v0.1", "mamba-codestral-7b", "minimax-m3-nvfp4@1", "olmo-2-7b"),
-    *("qwen3-30b-a3b", "qwen3-next-80b", "qwen3-vl-8b"),
+    *("llama-4-scout", "qwen3-30b-a3b", "qwen3-next-80b", "qwen3-vl-8b"),
 )
 _DENSE = "llama-3.1-8b"
 _STRUCTURES: dict[str, tuple[str, dict[str, Any]]] = {  # by name: a model, and what is asked of it
     "nothing stated, nothing measured, corrected by kind": (_DENSE, {}),
     "nothing stated, nothing measured, decode workers apart": (_DENSE, {"disaggregated": True}),
     "all stated": ("qwen3-30b-a3b", _STATED),
-    **{f"{model}, nothing stated": (model, {}) for model in ("deepseek-v3.2", "deepseek-v4-flash")},
+    **{
+        f"{model}, nothing stated": (model, {})
+        for model in ("deepseek-v3.2", "deepseek-v4-flash", "llama-4-scout")
+    },
     "matrices in several data types": ("mixtral-8x7b", {}),
     **{f"{model}, decode workers apart": (model, _STATED | {"disaggregated": True}) for model in _MODELS},
     "devices that are not alike": (_DENSE, {"stated": frozenset({"devices"}), "devices": 2} | _DEMAND),

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from mantile.equations.phase import context_name, tokens_name
+from mantile.equations.phase import suffixes, tokens_name
 from mantile.equations.plan import Sharding, scope
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import DECODE, Workers
@@ -29,6 +29,7 @@ from mantile.graph.sentence import lowered
 from mantile.ir.modules import (
     FULL,
     Attention,
+    AttentionSpan,
     Elementwise,
     GroupedMatMul,
     Indexer,
@@ -38,6 +39,7 @@ from mantile.ir.modules import (
     ModelGraph,
     Module,
     Recurrence,
+    Vision,
 )
 
 COMPUTE, MEMORY, NETWORK, OVERHEAD = "compute", "memory", "network", "overhead"
@@ -96,16 +98,18 @@ class Block:
         return "all_reduce" if self.id in ("all_reduce", "inner_reduce") else "messages"
 
 
-_SUBJECTS: Mapping[type, str] = {
-    MatMul: "linear",
-    GroupedMatMul: "moe",
-    Attention: "attention",
-    LatentAttention: "attention",
-    Indexer: "attention",
-    Recurrence: "recurrence",
-    Elementwise: "elementwise",
-    LowRank: "lora",
+_KINDS: Mapping[type, tuple[str, str]] = {
+    MatMul: ("linear", "weight_bytes"),
+    GroupedMatMul: ("moe", "weight_bytes"),
+    Attention: ("attention", "cache_bytes"),
+    LatentAttention: ("attention", "cache_bytes"),
+    Indexer: ("attention", "cache_bytes"),
+    Recurrence: ("recurrence", "state_moved"),
+    Elementwise: ("elementwise", ""),
+    Vision: ("vision", "weight_bytes"),
+    LowRank: ("lora", "weight_bytes"),
 }
+"""Of each kind of operation the file with its rows, and the row of what it reads of weights and cache."""
 
 
 def modules_of(ir: ModelGraph, workers: Workers, phase: str) -> Iterator[Module]:
@@ -130,7 +134,7 @@ def make_modules(rows: Equations, ir: ModelGraph, workers: Workers, disaggregate
     for phase in ("prefill", "decode"):
         apart = disaggregated and phase == "decode"
         for module in modules_of(ir, workers, phase):
-            kind = _kind(module, phase, ir, workers)
+            kind = _kind(module, phase, suffixes(ir), workers)
             in_layers = module.layers is not None
             facts = {
                 "m": module.id,
@@ -150,8 +154,15 @@ def make_modules(rows: Equations, ir: ModelGraph, workers: Workers, disaggregate
             )
             for name in ("operation", *kind.names):
                 spaces[name].append(space)
-            for name, facts in kind.parts:
-                spaces[f"{name} of a {kind.names[0]}"].append(replace(space, facts=space.facts | facts))
+            subject, reads = _KINDS[type(module.operation)]
+            facts = {"m": module.id, "label": module.label, "reads": reads}
+            of_pass = Space(facts=facts, features=space.features | {subject})
+            if "computes" in kind.features:
+                spaces[f"module with FLOPs in {phase}"].append(of_pass)
+            if reads and (phase == "decode" or subject != "attention"):
+                spaces[f"module that reads in {phase}"].append(of_pass)
+            for name, own in kind.parts:
+                spaces[f"{name} of a {kind.names[0]}"].append(replace(space, facts=space.facts | own))
     for name, made in spaces.items():
         rows.make_in(name, *made)
 
@@ -172,7 +183,7 @@ class _Kind:
     parts: tuple[tuple[str, dict[str, str]], ...] = ()
 
 
-def _kind(module: Module, phase: str, ir: ModelGraph, workers: Workers) -> _Kind:
+def _kind(module: Module, phase: str, spans: Mapping[AttentionSpan, str], workers: Workers) -> _Kind:
     work, prefill = module.operation, phase == "prefill"
     both, reads = frozenset({"launched", "computes", "moves"}), frozenset({"launched", "computes"})
     reads = reads if prefill else both
@@ -180,9 +191,9 @@ def _kind(module: Module, phase: str, ir: ModelGraph, workers: Workers) -> _Kind
         case MatMul() | GroupedMatMul():
             return _product(module, work, prefill, workers)
         case Attention():
-            return _Kind((f"attention in {phase}",), {"context": context_name(work.span, ir)}, reads)
+            return _Kind((f"attention in {phase}",), {"context": f"context{spans[work.span]}"}, reads)
         case LatentAttention():
-            facts = {"context": context_name(work.span, ir)}
+            facts = {"context": f"context{spans[work.span]}"}
             if not prefill:
                 return _Kind(("latent attention in decode",), facts, reads)
             selects = work.span.kind == "selected" and work.entry_tokens is None
@@ -191,7 +202,7 @@ def _kind(module: Module, phase: str, ir: ModelGraph, workers: Workers) -> _Kind
             which = "some selected" if "selected" in facts else "all expanded"
             return _Kind(("latent attention in prefill", f"latent attention, {which}"), facts, reads)
         case Indexer():
-            facts = {"context": context_name(FULL, ir)}
+            facts = {"context": f"context{spans[FULL]}"}
             return _Kind(("indexer", f"indexer in {phase}"), facts, reads)
         case Recurrence():
             drafts = frozenset() if prefill or workers.speculation is None else frozenset({"drafts"})
@@ -285,7 +296,7 @@ def _dimensions(module: Module, workers: Workers, phase: str) -> Iterator[tuple[
 
 
 def _block(rows: Equations, module: Module, workers: Workers, place: str) -> Block:
-    subject = _SUBJECTS.get(type(module.operation), "vision")
+    subject, read = _KINDS[type(module.operation)]
     (own,), (shared,) = rows.sections(subject, prefix=place), rows.sections("roofline", prefix=place)
     section = Section(
         module.label,
@@ -294,9 +305,9 @@ def _block(rows: Equations, module: Module, workers: Workers, place: str) -> Blo
         Section.SUBTOTAL,
     )
     of = {row.id.removeprefix(place): row for row in section.figures() if isinstance(row, Quantity)}
-    reads: Node | None = of.get("weight_bytes", of.get("cache_bytes", of.get("state_moved")))
+    reads: Node | None = of.get(read)
     if subject == "vision":
-        reads = of["used"] * of["weight_bytes"]
+        reads = rows["prefill.read.vision"].body
     return Block(
         id=module.id,
         label=module.label,

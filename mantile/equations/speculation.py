@@ -40,11 +40,6 @@ class Speculation:
     unknown: Quantity
 
 
-def checked(speculation: Speculation | None) -> Node:
-    """Tokens of a request that a decode step works on."""
-    return TOKENS_PER_STEP if speculation is None else speculation.checked
-
-
 def emitted(speculation: Speculation | None) -> Node:
     """Tokens of a request that a decode step gives, on average."""
     return TOKENS_PER_STEP if speculation is None else speculation.emitted

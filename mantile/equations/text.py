@@ -164,7 +164,7 @@ def read(text: str, file: str) -> Subject:
         for _, given, lines in blocks[-heads:]:
             for values in families:
                 written = ((place, filled(filled(line, values), given)) for place, line in rows)
-                lines += (_line(line, place, subject, when, each) for place, line in written)
+                lines += (_line(line, place, subject, when, filled(each, given)) for place, line in written)
         rows.clear()
 
     for number, line in [*_joined(text), (0, "")]:

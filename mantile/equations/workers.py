@@ -12,7 +12,7 @@ from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
-from mantile.equations.speculation import Speculation, checked, emitted, speculation
+from mantile.equations.speculation import Speculation, emitted, speculation
 from mantile.equations.support import support
 from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
@@ -44,11 +44,6 @@ class Workers:
     memory: Memory
     speculation: Speculation | None
     rows: OfSpace
-
-    @property
-    def checked(self) -> Node:
-        """Tokens of a request that a decode step works on."""
-        return checked(self.speculation)
 
     @property
     def emitted(self) -> Node:
