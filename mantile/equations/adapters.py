@@ -1,88 +1,60 @@
-"""LoRA adapters in memory: two narrow matrices beside every matrix of the layers.
-
-An engine reserves as many places as it is told, each of the largest rank, for every matrix of mixers, FFNs
-and experts; router, embedding and LM head have none. On the side that tensor parallelism splits, a rank has
-its part of an adapter, on the other all of it, as in vLLM and SGLang by default. There are rows only where a
-scenario states adapters. What they cost in a pass is in lora.py.
-"""
+"""Which modules have LoRA adapters beside them. What these take in memory stands in adapters.eq."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from mantile.equations.constant import NARROW_PRODUCTS, VECTOR_BYTES
-from mantile.equations.inputs import Workload
 from mantile.equations.plan import Sharding
-from mantile.graph.quantity import Input, Node, Quantity, Section, as_node, defined, sum_of
-from mantile.graph.rows import Rows
+from mantile.equations.tables import Equations, Space
+from mantile.graph.quantity import Node
 from mantile.ir.modules import GroupedMatMul, MatMul, ModelGraph, Module
 
 
-@dataclass(frozen=True)
-class Adapters:
-    """Adapters of a rank.
-
-    Args:
-        layers: weights of a layer of each kind, adapters included.
-        products: parameters of one adapter beside plain matrices, in all layers; `of_experts` beside experts,
-            None in a model without.
-        kernels: that a pass starts for them.
-    """
-
-    layers: Mapping[Input, Quantity]
-    products: Quantity
-    of_experts: Quantity | None
-    kernels: Quantity
-    section: Section
-
-
-def adapters(
-    ir: ModelGraph, inputs: Workload, plan: Sharding, stored: Mapping[Input, Quantity]
-) -> Adapters | None:
-    """What a rank holds of adapters; None where no scenario states any.
-
-    Args:
-        stored: weights of a layer of each kind, without adapters.
-    """
-    count, rank = inputs.lora_adapters, inputs.lora_rank
-    if count is None or rank is None:
-        return None
-    rows = Rows("adapters")
-    carriers = dict.fromkeys(module for kind in ir.layers for module in kind.modules if _carries(module))
-    sides = {module: _sides(rows, module, plan) for module in carriers}
-    layers: dict[Input, Quantity] = {}
-    for kind in ir.layers:
-        name = ".".join(kind.blocks)
-        of_kind = f" {kind.name}" if len(ir.layers) > 1 else ""
-        own = [sides[module] for module in kind.modules if module in sides]
-        held = rows(
-            f"held.{name}",
-            f"Adapters of a{of_kind} layer",
-            "B",
-            count
-            * rank
-            * rows.added(f"sides.{name}", f"Sides of a{of_kind} layer", "channel", own)
-            * VECTOR_BYTES,
-            "in 16 bit",
-        )
-        layers[kind.count] = rows(
-            f"layer.{name}", f"Weights of a{of_kind} layer, adapters included", "B", stored[kind.count] + held
-        )
+def make_adapters(rows: Equations, ir: ModelGraph, plan: Sharding) -> None:
+    """Make the rows of adapters: of modules, of kinds of layers, of the model."""
+    modules = dict.fromkeys(module for kind in ir.layers for module in kind.modules if _carries(module))
+    rows.make_in("adapted module", *(_module(rows, module, plan) for module in modules))
+    rows.make_in(
+        "adapted layer",
+        *(
+            Space(
+                facts={
+                    "kind": ".".join(kind.blocks),
+                    "name": f" {kind.name}" if len(ir.layers) > 1 else "",
+                    "sides": " + ".join(
+                        f"adapters.sides.{each.id}" for each in kind.modules if each in modules
+                    ),
+                }
+            )
+            for kind in ir.layers
+        ),
+    )
+    of_layers: dict[Node, list[Module]] = {}
+    for module in modules:
+        assert module.layers is not None
+        of_layers.setdefault(module.layers, []).append(module)
+    groups = {f"{number}": layers for number, layers in enumerate(of_layers, 1)}
+    for number, layers in groups.items():
+        rows.know_as(f"adapters.layers.{number}", layers)
+    rows.make_in(
+        "group of adapted layers",
+        *(Space(facts={"n": n, "count": str(len(of_layers[layers]))}) for n, layers in groups.items()),
+    )
+    in_layers = {
+        module: f"adapters.sides.{module.id} * adapters.layers.{number}"
+        for number, layers in groups.items()
+        for module in of_layers[layers]
+    }
     plain, grouped = (
-        [module for module in sides if isinstance(module.operation, kind)] for kind in (MatMul, GroupedMatMul)
+        [in_layers[module] for module in modules if isinstance(module.operation, kind)]
+        for kind in (MatMul, GroupedMatMul)
     )
-    return Adapters(
-        layers=layers,
-        products=_in_all_layers(rows, "products", "Parameters of an adapter", plain, sides, rank),
-        of_experts=_in_all_layers(
-            rows, "of_experts", "Parameters of an adapter of experts", grouped, sides, rank
-        )
-        if grouped
-        else None,
-        kernels=_kernels(rows, sides),
-        section=rows.section("Adapters", "on a rank, beside the weights"),
-    )
+    facts = {
+        "products": _sum(rows, "products_of", "part of adapters", plain),
+        "of_experts": _sum(rows, "of_experts_of", "part of adapters of experts", grouped),
+        "kernels": " + ".join(f"adapters.modules.{n} * adapters.layers.{n}" for n in groups),
+    }
+    rows.make_in("adapted model", Space(facts=facts, features=frozenset({"grouped"} if grouped else {})))
 
 
 def _carries(module: Module) -> bool:
@@ -93,58 +65,27 @@ def _carries(module: Module) -> bool:
     return isinstance(work, GroupedMatMul)
 
 
-def _sides(rows: Rows, module: Module, plan: Sharding) -> Quantity:
-    """Channels in of every matrix, and channels out, on a rank; of all its experts."""
+def _module(rows: Equations, module: Module, plan: Sharding) -> Space:
+    """A module with adapters: its channels in and out on a rank, and how many matrices it has."""
     work = module.operation
     assert isinstance(work, MatMul | GroupedMatMul)
-    matrices = defined(
-        f"adapters.matrices.{module.id}",
-        f"Matrices with an adapter, {module.label}",
-        "number",
-        max(1, sum(tensor.matrix for tensor in module.tensors)),
-        "of the list of tensors",
-    )
-    rows.add(matrices)
-    channels: Node = matrices * plan.on_rank(work.inputs, module) + plan.on_rank(work.outputs, module)
-    if isinstance(work, GroupedMatMul):
-        assert plan.experts is not None
-        channels = plan.experts.per_rank * channels
-    return rows(f"sides.{module.id}", f"Channels in and out on a rank, {module.label}", "channel", channels)
+    sides: Mapping[str, Node] = {"inputs": work.inputs, "outputs": work.outputs}
+    for side, channels in sides.items():
+        rows.know_as(f"adapters.{side}.{module.id}", plan.on_rank(channels, module))
+    facts = {side: f"adapters.{side}.{module.id}" for side in sides}
+    matrices = max(1, sum(tensor.matrix for tensor in module.tensors))
+    facts |= {"m": module.id, "name": module.label, "count": str(matrices)}
+    return Space(facts=facts, features=frozenset({"grouped"} if isinstance(work, GroupedMatMul) else {}))
 
 
-def _in_all_layers(
-    rows: Rows, name: str, label: str, modules: list[Module], sides: Mapping[Module, Quantity], rank: Input
-) -> Quantity:
-    parts: list[Node] = [sides[module] * _layers(module) for module in modules]
-    total = rows.added(f"{name}_of", label, "channel", parts or [as_node(0)], most=4)
-    return rows(name, f"{label} on a rank", "parameter", rank * total, "of all layers")
+_MOST = 4
+"""Modules that a formula may add."""
 
 
-def _kernels(rows: Rows, sides: Mapping[Module, Quantity]) -> Quantity:
-    """Kernels of a pass: for the module of a layer one that narrows and one that widens."""
-    of_layers: dict[Node, list[Module]] = {}
-    for module in sides:
-        of_layers.setdefault(_layers(module), []).append(module)
-    parts: list[Node] = []
-    for number, (layers, modules) in enumerate(of_layers.items(), start=1):
-        once = defined(
-            f"adapters.modules.{number}",
-            f"Modules of a layer with an adapter, group {number}",
-            "number",
-            len(modules),
-            "of the list of modules",
-        )
-        rows.add(once)
-        parts.append(once * layers)
-    return rows(
-        "kernels",
-        "Kernels of adapters in a pass",
-        "number",
-        NARROW_PRODUCTS * sum_of(parts),
-        "narrow, then widen",
-    )
-
-
-def _layers(module: Module) -> Node:
-    assert module.layers is not None
-    return module.layers
+def _sum(rows: Equations, name: str, each: str, parts: list[str]) -> str:
+    """What adds up parts; of many, some in a row each."""
+    if len(parts) <= _MOST:
+        return " + ".join(parts) or "0"
+    some = [parts[start : start + _MOST] for start in range(0, len(parts), _MOST)]
+    rows.make_in(each, *(Space(facts={"n": f"{n}", "sum": " + ".join(of)}) for n, of in enumerate(some, 1)))
+    return " + ".join(f"adapters.{name}.{n}" for n, _ in enumerate(some, 1))

@@ -1,4 +1,4 @@
-"""LoRA adapters in a pass: what those cost that its requests ask for. Their memory is in adapters.py.
+"""LoRA adapters in a pass: what those cost that its requests ask for. Their memory stands in adapters.eq.
 
 Every token goes through the two narrow products of its adapter beside each matrix, in kernels of their own
 that follow one another. Each request asks for one adapter, all equally often.
@@ -21,11 +21,11 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
 
     Weights are read once for each adapter that some request asks for, FLOPs are those of every token once.
     """
-    inputs, held, efficiency = workers.inputs, workers.memory.adapters, workers.efficiency
-    if held is None:
-        return None
+    inputs, efficiency = workers.inputs, workers.efficiency
     count = inputs.lora_adapters
-    assert count is not None
+    if count is None:
+        return None
+    products, started = workers.rows["adapters.products"], workers.rows["adapters.kernels"]
     module = Module("lora", "lora", "Adapters", "LoRA", "lora", LowRank())
     rows = rows_of(phase, module)
     used = rows("used", "There are adapters", "flag", where(count > 0, 1, 0))
@@ -43,24 +43,25 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
         count * (1 - (1 - 1 / maximum(1, count)) ** draws),
         "one is left out by chance",
     )
-    parameters: Node = held.products
-    multiplied: Node = held.products * phase.rank_tokens
-    if held.of_experts is not None:
-        assert workers.plan.experts is not None and phase.coverage is not None
+    parameters: Node = products
+    multiplied: Node = products * phase.rank_tokens
+    if workers.plan.experts is not None:
+        assert phase.coverage is not None
+        of_experts = workers.rows["adapters.of_experts"]
         read_there = rows(
             "of_experts",
             "Parameters of an adapter beside experts that are touched",
             "parameter",
-            held.of_experts * phase.coverage,
+            of_experts * phase.coverage,
         )
         parameters = parameters + read_there
         chosen = phase.scoped["experts"] * ir.facts["experts_per_token"] / workers.plan.experts.per_rank
         multiplied = multiplied + rows(
-            "by_experts", "Tokens through adapters of experts", "parameter*token", held.of_experts * chosen
+            "by_experts", "Tokens through adapters of experts", "parameter*token", of_experts * chosen
         )
     read = rows("weight_bytes", "Weight bytes", "B", phase.in_all_passes(touched * parameters * VECTOR_BYTES))
     work = Work(
-        launch=phase.in_all_passes(used * held.kernels * efficiency["gemm_launch_time.attention"]),
+        launch=phase.in_all_passes(used * started * efficiency["gemm_launch_time.attention"]),
         flops=FLOPS_PER_MAC * used * multiplied,
         rate=efficiency["gemm_flops.attention"],
         traffic=read,
@@ -68,4 +69,4 @@ def lora(phase: Phase, ir: ModelGraph, workers: Workers) -> Block | None:
         reads=read,
     )
     block = operation(rows, module, work, "beside the matrices of all layers; nothing without adapters")
-    return replace(block, kernels=held.kernels)
+    return replace(block, kernels=started)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from mantile.equations.adapters import Adapters, adapters
+from mantile.equations.adapters import make_adapters
 from mantile.equations.efficiency import Efficiency
 from mantile.equations.engine import share
 from mantile.equations.formats import Formats
@@ -46,7 +46,6 @@ class Memory:
         caches: KV caches and states of a layer.
         of_layers: weights of a layer of each kind; `ends` what the first stage holds before its layers, and
             the last behind them.
-        adapters: of LoRA; None where no scenario states any.
     """
 
     stage_weights: tuple[Quantity, ...]
@@ -54,7 +53,6 @@ class Memory:
     caches: Caches
     of_layers: Mapping[Input, Quantity]
     ends: tuple[Quantity, Quantity]
-    adapters: Adapters | None
     sections: tuple[Section, ...]
 
 
@@ -75,11 +73,9 @@ def memory(
     """
     keep = make_caches(rows, ir, formats, plan)
     make_weights(rows, ir, formats, tensors, plan)
-    layers: Mapping[Input, Quantity] = _by_kind(rows, ir, "memory.layer_weights")
+    make_adapters(rows, ir, plan)
+    layers = _by_kind(rows, ir, "adapters.layer" if "adapters" in rows.features else "memory.layer_weights")
     kept = caches(rows, ir, keep)
-    carried = adapters(ir, inputs, plan, layers)
-    if carried is not None:
-        layers = carried.layers
     ends = (
         rows["memory.first_weights" if "vision_tower" in rows.features else "memory.embedding_weights"],
         rows["memory.draft_weights" if "speculation" in rows.features else "memory.head_weights"],
@@ -89,7 +85,7 @@ def memory(
     told = share(inputs, efficiency, known)
     sections = (
         *rows.sections("memory", "Weights of a layer"),
-        *(() if carried is None else (carried.section,)),
+        *rows.sections("adapters"),
         *rows.sections("memory", "KV admission", "KV cache of a request", "Drafter"),
         on_stages.section,
         *(() if told.section is None else (told.section,)),
@@ -105,7 +101,6 @@ def memory(
         caches=kept,
         of_layers=layers,
         ends=ends,
-        adapters=carried,
         sections=(*sections, *rows.sections("memory", "Working memory", "Capacity", "Memory used")),
     )
 
