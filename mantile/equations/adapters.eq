@@ -3,7 +3,7 @@
 # An engine reserves as many places as it is told, each of the largest rank, for every matrix of mixers, FFNs
 # and experts; router, embedding and LM head have none. On the side that tensor parallelism splits, a rank has
 # its part of an adapter, on the other all of it, as in vLLM and SGLang by default. What they cost in a pass
-# is in lora.py. Which modules have any follows from the architecture: adapters.py says it.
+# is in lora.eq. Which modules have any follows from the architecture: adapters.py says it.
 
 [adapters] Adapters | on a rank, beside the weights | when adapters
 each adapted module

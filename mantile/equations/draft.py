@@ -1,9 +1,6 @@
-"""What drafting costs: time in a step, weights and KV cache.
+"""The drafter of a pass: which operations its layer has, and the step made again for one token.
 
-A prediction layer is a layer like the model's own, by the same roofline. It works on all tokens that the step
-checks, then on one token of every request for each further draft token, and the LM head after each. A draft
-model is taken as one product with all its parameters, its layers launched and summed like the model's own.
-The text so far costs nothing to look up.
+What it costs stands in draft.eq.
 """
 
 from __future__ import annotations
@@ -11,21 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from mantile.equations.constant import (
-    BILLION,
-    FLOPS_PER_MAC,
-    HALF,
-    JOINED,
-    TOKENS_PER_STEP,
-    VECTOR_BYTES,
-)
+from mantile.equations.constant import TOKENS_PER_STEP
 from mantile.equations.phase import Phase
 from mantile.equations.plan import Scope, scope
 from mantile.equations.roofline import MEMORY, Block
-from mantile.equations.workers import Workers
-from mantile.graph.quantity import Named, Node, Quantity, Section, as_node, maximum
+from mantile.equations.tables import Equations, Space
+from mantile.equations.workers import DECODE, Workers
+from mantile.graph.quantity import Named, Node, Section, as_node
 from mantile.graph.rewrite import GraphRewrite
-from mantile.graph.rows import Rows
 from mantile.ir.modules import ModelGraph
 
 AGAIN = "draft."
@@ -37,42 +27,12 @@ class Drafter:
     """Drafting as a block of a pass.
 
     Args:
-        again: makes `figures` of a decode step again for one token of each request; None of a prompt.
+        sections: its rows; of a step those made again for one token above them, and the step without drafts
+            below.
     """
 
     block: Block
-    again: GraphRewrite | None
-    figures: tuple[Named, ...] = ()
-
-    def without(self, phase: Phase, times: Iterable[Quantity]) -> Plain | None:
-        """The step with one token of each request and no drafter; None of a prompt.
-
-        Args:
-            times: seconds in the pass of all but the drafter.
-        """
-        if self.again is None:
-            return None
-        rows = Rows(f"{phase.id}.draft", ", no drafts")
-        total = rows.added("plain_of", "Time", "s", [self.again.rewrite(time) for time in times])
-        plain = rows("plain", "Time", "s", total, "one token of each request", called="step without drafts")
-        return Plain(plain, rows.section("Without drafts", "what drafts are compared with"))
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """Its rows, above them what is made again for one token."""
-        if self.again is None:
-            return (self.block.section,)
-        rows = self.again.made(self.figures)
-        note = "the step made again, for the drafter and for what it brings"
-        return Section("One token of each request", rows, note), self.block.section
-
-
-@dataclass(frozen=True)
-class Plain:
-    """A decode step with one token of each request and no drafter."""
-
-    time: Quantity
-    section: Section
+    sections: tuple[Section, ...]
 
 
 def draft(
@@ -82,200 +42,36 @@ def draft(
     blocks: Sequence[Block],
     after: Mapping[Scope, Block],
     host: Section,
+    rows: Equations,
 ) -> Drafter | None:
     """The drafter of a pass; None where no scenario speculates.
 
     Args:
         blocks: of the pass; `after` the messages that follow partial results; `host` the step overhead.
     """
-    if workers.speculation is None:
+    if "speculation" not in rows.features:
         return None
-    rows = Rows(f"{phase.id}.draft", ", drafter")
-    by_id = {block.id: block for block in blocks}
-    modules = dict.fromkeys(module for layer in ir.drafting for module in layer.modules)
-    members = [by_id[module.id] for module in modules]
-    sums = [after[scope(module)] for module in modules if module.reduces]
-    layer = _layer(rows, "", "Layer on the tokens of the pass", members, sums)
-    if not phase.decode:
-        return _of_prompt(rows, phase, ir, workers, layer, _fixed(rows, members, ()))
-    return _of_step(rows, phase, ir, workers, layer, members, sums, blocks, host)
-
-
-def _layer(rows: Rows, name: str, label: str, members: Iterable[Block], sums: Iterable[Block]) -> Quantity:
-    """Seconds of a layer like the model's own: modules, and the messages behind them."""
-    times: list[Node] = [block.layer_time for block in (*members, *sums)]
-    total = rows.added(f"layer{name}_of", label, "s", times)
-    return rows(f"layer{name}", label, "s", total, "modules of a layer like the model's own, and messages")
-
-
-def _fixed(rows: Rows, members: Iterable[Block], sums: Iterable[Block]) -> Quantity:
-    """Seconds of such a layer that do not depend on its size: launches and messages."""
-    parts: list[Node] = [block.launch for block in members if block.launch is not None]
-    parts += [message.layer_time for message in sums]
-    total = rows.added("fixed_of", "Launches and messages of a layer", "s", parts)
-    return rows("fixed", "Launches and messages of a layer", "s", total)
-
-
-def _of_prompt(
-    rows: Rows, phase: Phase, ir: ModelGraph, workers: Workers, layer: Quantity, fixed: Quantity
-) -> Drafter:
-    """A prompt goes through the drafter as well: later drafts look back at it."""
-    drafts = workers.speculation
-    assert drafts is not None
-    model = _model_pass(rows, phase, workers, fixed, phase.rank_tokens)
-    body = drafts.by_layer * (layer + _join(rows, ir, workers, phase)) + drafts.by_model * model
-    return _drafter(rows, workers, body, "the prompt, for later drafts to look back at")
-
-
-def _of_step(
-    rows: Rows,
-    phase: Phase,
-    ir: ModelGraph,
-    workers: Workers,
-    layer: Quantity,
-    members: Sequence[Block],
-    sums: Sequence[Block],
-    blocks: Sequence[Block],
-    host: Section,
-) -> Drafter:
-    """Draft tokens one after the other: the first from all tokens of the step, each other from one."""
-    drafts = workers.speculation
-    assert drafts is not None
-    all_of_it = tuple(
-        figure for part in (*(block.section for block in blocks), host) for figure in part.figures()
-    )
-    one: dict[Named, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
-    one |= {figure: figure for section in workers.memory.sections for figure in section.figures()}
-    again = GraphRewrite(one, (), AGAIN, ", one token", all_of_it)  # with the batch there is
-    head_time = again.rewrite(next(block for block in blocks if block.id == "lm_head").layer_time)
-    alone_members, alone_sums = _rewritten(again, members, sums)
-    alone = _layer(rows, "_alone", "Layer on one token of each request", alone_members, alone_sums)
-    rounds = drafts.drafts / TOKENS_PER_STEP
-    join = _join(rows, ir, workers, phase)
-    by_layer = rows(
-        "by_layer",
-        "Draft tokens by a layer like the model's own",
-        "s",
-        layer + maximum(0, rounds - 1) * alone + rounds * (head_time + join),
-        "the first draft token from all tokens of the step, each other from one",
-    )
-    inputs = workers.inputs
-    length = rows(
-        "length",
-        "Tokens before, on average",
-        "token/request",
-        inputs.input_tokens + HALF * inputs.output_tokens,
-    )
-    tokens, cached = phase.rank_requests * TOKENS_PER_STEP, phase.rank_requests * length
-    model = _model_pass(rows, phase, workers, _fixed(rows, alone_members, alone_sums), tokens, cached)
-    of_model = rows("by_model", "Draft tokens by a draft model", "s", rounds * model)
-    body = drafts.by_layer * by_layer + drafts.by_model * of_model
-    note = "one draft token after the other; the text so far costs nothing"
-    return replace(_drafter(rows, workers, body, note), again=again, figures=all_of_it)
-
-
-def _rewritten(
-    again: GraphRewrite, members: Sequence[Block], sums: Sequence[Block]
-) -> tuple[list[Block], list[Block]]:
-    """The blocks, with the times that are asked of them made again."""
-
-    def of(block: Block) -> Block:
-        return replace(block, layer_time=again.rewrite(block.layer_time), launch=again.rewrite(block.launch))
-
-    return [of(block) for block in members], [of(block) for block in sums]
-
-
-def _join(rows: Rows, ir: ModelGraph, workers: Workers, phase: Phase) -> Quantity:
-    """Seconds of the product that joins an embedding and a hidden state."""
-    efficiency, hidden = workers.efficiency, ir.facts["hidden_size"]
-    size = rows(
-        "join_parameters",
-        "Parameters that join embedding and hidden state",
-        "parameter",
-        JOINED * hidden * hidden,
-        "every rank has them whole, in 16 bit",
-    )
-    read = rows(
-        "join_read", "Time to read them", "s", size * VECTOR_BYTES / efficiency["gemm_bytes.attention"]
-    )
-    product = rows(
-        "join_product",
-        "Time to multiply with them",
-        "s",
-        FLOPS_PER_MAC * phase.rank_tokens * size / efficiency["gemm_flops.attention"],
-    )
-    return rows(
-        "join",
-        "Time to join embedding and hidden state",
-        "s",
-        efficiency["gemm_launch_time.attention"] + maximum(read, product),
-    )
-
-
-def _model_pass(
-    rows: Rows, phase: Phase, workers: Workers, fixed: Quantity, tokens: Node, cached: Node | None = None
-) -> Quantity:
-    """Seconds of a pass of a draft model: its parameters as one product, layers launched as the model's are.
-
-    Args:
-        fixed: seconds of launches and messages of a layer.
-        tokens: on a rank; `cached` tokens of its cache that are read.
-    """
-    inputs, efficiency = workers.inputs, workers.efficiency
-    assert inputs.draft_parameters is not None and inputs.draft_layers is not None
-    assert inputs.draft_kv_channels is not None
-    on_rank = rows(
-        "parameters",
-        "Parameters of a draft model on a rank",
-        "parameter",
-        inputs.draft_parameters * BILLION / inputs.tp,
-    )
-    product = rows(
-        "product",
-        "Time of its products",
-        "s",
-        FLOPS_PER_MAC * tokens * on_rank / efficiency["gemm_flops.attention"],
-    )
-    read = rows(
-        "read",
-        "Time to read its weights",
-        "s",
-        on_rank * VECTOR_BYTES / efficiency["gemm_bytes.attention"],
-        "in 16 bit",
-    )
-    busy: Node = maximum(product, read)
-    if cached is not None:
-        busy = busy + rows(
-            "cache",
-            "Time to read its cache",
-            "s",
-            cached
-            * inputs.draft_kv_channels
-            * workers.formats.kv_bytes
-            / inputs.tp
-            / efficiency["gemm_bytes.attention"],
-            "it looks back at all tokens before",
-        )
-    return rows(
-        "model_pass",
-        "Pass of a draft model",
-        "s",
-        inputs.draft_layers * fixed + busy,
-        "launches and messages of a layer are those of the model",
-    )
-
-
-def _drafter(rows: Rows, workers: Workers, body: Node, note: str) -> Drafter:
-    rate = workers.efficiency["gemm_bytes.attention"]
-    limit = rows("bound", "Bound by", "1", as_node(MEMORY), "mostly weights and cache")
-    time = rows("time", "Time", "s", body, note, called="time of the drafter")
-    section = rows.section("Drafter", "what drafting adds to the pass", Section.SUBTOTAL)
+    figures = tuple(row for of in (*(block.section for block in blocks), host) for row in of.figures())
+    rows.know(*figures, *(block.layer_time for block in after.values()))
+    own = f"{phase.id}."
+    if phase.decode:
+        again = _one_token(workers, figures)
+        rows.make_again(AGAIN.removesuffix("."), ", one token", again)
+        _make_step(rows, [*(block.time.id for block in blocks), f"{own}step.time"])
+    else:
+        _make_layers(rows, ir, {block.id: block for block in blocks}, after, own)
+    (drafter,) = rows.sections("draft", "Drafter", prefix=own)
+    sections: tuple[Section, ...] = (drafter, *rows.sections("draft", "Without drafts", prefix=own))
+    if phase.decode:
+        note = "the step made again, for the drafter and for what it brings"
+        sections = (Section("One token of each request", again.made(figures), note), *sections)
+    time = rows[f"{own}draft.time"]
     block = Block(
         id="draft",
         label="Drafter",
-        section=section,
+        section=drafter,
         time=time,
-        bound=limit,
+        bound=rows[f"{own}draft.bound"],
         layer_time=time,
         launch=None,
         compute=None,
@@ -283,6 +79,68 @@ def _drafter(rows: Rows, workers: Workers, body: Node, note: str) -> Drafter:
         flops=None,
         bytes=None,
         repeats=None,
-        reached={MEMORY: rate},
+        reached={MEMORY: workers.efficiency["gemm_bytes.attention"]},
     )
-    return Drafter(block, None)
+    return Drafter(block, sections)
+
+
+def _one_token(workers: Workers, figures: tuple[Named, ...]) -> GraphRewrite:
+    """The step with one token of each request, with the batch there is."""
+    drafts = workers.speculation
+    assert drafts is not None
+    one: dict[Named, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
+    one |= {figure: figure for section in workers.memory.sections for figure in section.figures()}
+    return GraphRewrite(one, (), AGAIN, ", one token", figures)
+
+
+def _make_layers(
+    rows: Equations,
+    ir: ModelGraph,
+    blocks: Mapping[str, Block],
+    after: Mapping[Scope, Block],
+    own: str,
+) -> None:
+    """Make the rows of a layer like the model's own, in a prompt and in a step: modules, and messages behind
+    them."""
+    step = Space(home="decode", features=frozenset({"step"}))
+    if "disaggregated" in rows.features:
+        step = replace(step, prefix=DECODE, inputs="inputs.decode_")
+    rows.make_in("drafted pass", Space(home="prefill", features=frozenset({"prompt"})), step)
+    modules = dict.fromkeys(module for layer in ir.drafting for module in layer.modules)
+    members = [blocks[module.id] for module in modules]
+    sums = [after[scope(module)].layer_time.id.removeprefix(own) for module in modules if module.reduces]
+    times = [*(block.layer_time.id.removeprefix(own) for block in members), *sums]
+    launches = [block.launch.id.removeprefix(own) for block in members if block.launch is not None]
+    facts = {
+        "layer": _sum(rows, "part of a layer", "layer_of", times),
+        "alone": _sum(rows, "part of a layer alone", "layer_alone_of", _alone(times)),
+        "launches": _sum(rows, "part of launches", "fixed_of", launches),
+        "fixed": _sum(rows, "part of launches alone", "fixed_of", _alone([*launches, *sums])),
+    }
+    rows.make_in("drafter of a pass", Space(suffix=_DRAFTER, facts=facts))
+
+
+def _make_step(rows: Equations, times: list[str]) -> None:
+    """Make the rows of the step without drafts."""
+    total = _sum(rows, "part of a step", "plain_of", [f"{AGAIN}{time}" for time in times], _PLAIN)
+    rows.make_in("plain step", Space(suffix=_PLAIN, facts={"times": total}))
+
+
+_DRAFTER, _PLAIN = ", drafter", ", no drafts"
+_MOST = 8
+"""Times that a formula may add."""
+
+
+def _alone(names: Iterable[str]) -> list[str]:
+    """Times of a step made again for one token of each request."""
+    return [f"{AGAIN}decode.{name}" for name in names]
+
+
+def _sum(rows: Equations, each: str, name: str, parts: list[str], suffix: str = _DRAFTER) -> str:
+    """What adds up parts; of many, some in a row each."""
+    if len(parts) <= _MOST:
+        return " + ".join(parts)
+    some = [parts[start : start + _MOST] for start in range(0, len(parts), _MOST)]
+    facts = [{"n": f"{number}", "times": " + ".join(of)} for number, of in enumerate(some, 1)]
+    rows.make_in(each, *(Space(suffix=suffix, facts=fact) for fact in facts))
+    return " + ".join(f"draft.{name}.{fact['n']}" for fact in facts)

@@ -99,7 +99,6 @@ class Pass:
         times: seconds by module, in the order of `blocks`, then the step overhead.
         shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
-        plain: seconds of a decode step without drafts; None where no scenario speculates.
         slowest: seconds on the device that takes most, of several that are not alike; None elsewhere.
         devices: each of these; none where accelerators are alike.
     """
@@ -117,7 +116,6 @@ class Pass:
     shares: dict[str, ByModule]
     after: Mapping[Scope, Block]
     peak: Quantity
-    plain: Quantity | None
     sections: tuple[Section, ...]
     slowest: Quantity | None = None
     devices: tuple[OnDevice, ...] = ()
@@ -142,7 +140,7 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
         blocks.append(adapted)
     (step_section,) = rows.sections("forward", "Step overhead", prefix=f"{phase.id}.")
     step_overhead = rows[f"{phase.id}.step.time"]
-    drafter = draft(phase, ir, workers, blocks, sent.after, step_section)
+    drafter = draft(phase, ir, workers, blocks, sent.after, step_section, rows)
     if drafter is not None:
         blocks.append(drafter.block)
     by_module = _TimesByModule(phase.id, blocks, group_names(ir))
@@ -150,10 +148,6 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
     times = by_module(
         "pass", "Time in the pass", {**{block.id: block.time for block in blocks}, "step": step_overhead}
     )
-    plain = None
-    if drafter is not None:
-        others = [block.time for block in blocks if block is not drafter.block]
-        plain = drafter.without(phase, [*others, step_overhead])
     time_of = dict(zip((block.id for block in blocks), times.figures[:-1], strict=True))
     launches = overhead(blocks, by_module, step_overhead, workers.efficiency["step_host"])
     shares = by_limit(blocks, by_module, time_of, launches)
@@ -184,14 +178,12 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
         shares=shares,
         after=sent.after,
         peak=rows[f"{phase.id}.peak"],
-        plain=None if plain is None else plain.time,
         sections=(
             Section("What enters", phase.rows, "workload of one pass"),
             *(block.section for block in blocks if drafter is None or block is not drafter.block),
             sent.section,
             step_section,
             *(() if drafter is None else drafter.sections),
-            *(() if plain is None else (plain.section,)),
             Section(
                 "Time by module",
                 (*times.rows(), time),

@@ -1,6 +1,6 @@
 """Tokens of a request in a decode step, as other equations ask for them. They stand in speculation.eq.
 
-What drafting costs is in draft.py.
+What drafting costs stands in draft.eq.
 """
 
 from __future__ import annotations

@@ -564,9 +564,10 @@ class Equations:
             elif candidate in self:
                 return self.figure(candidate)
             for again in self._again:
-                if candidate.startswith(f"{again}."):
+                full = name if again == line.subject else candidate  # an own name there is not made again
+                if full.startswith(f"{again}."):
                     rewrite = self._made_again(again)
-                    return rewrite.rewrite(self._find(candidate.removeprefix(f"{again}."), line, Space()))
+                    return rewrite.rewrite(self._find(full.removeprefix(f"{again}."), line, Space()))
         if name in self._aliases:
             alias, here = self._aliases[name], f"{space.place}: {name}"
             if here not in self._nodes:
