@@ -194,6 +194,13 @@ def test_a_space_within_another_looks_behind_what_it_says(shop: Any) -> None:
     assert repr(rows["shop.all"].body) == repr(rows["shop.mon.a"] + rows["shop.tue.a"])
 
 
+def test_parts_of_ids_begin_with_digits(shop: Any) -> None:
+    """And a text may have the word that stands for the row below."""
+    rows = shop("[shop] A\nboth  Both [1] = join('what it is: ', text(shop.1_to_3.rent))\n")
+    rows.know(defined("shop.1_to_3.rent", "Rent", "USD", 7))
+    assert Program([rows["shop.both"]]).run({})[rows["shop.both"]] == "what it is: 7"
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")

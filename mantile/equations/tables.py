@@ -472,9 +472,8 @@ class Equations:
         """The expression of a row with what is laid over it, the last outermost; `it` is the one below."""
         *below, line = lines
         text = line.parts["body"]
-        return self._read(
-            line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
-        )
+        lays = bool(below) and _IT.search(text)
+        return self._read(line, text, space, {"it": self._laid_over(below, space)} if lays else {})
 
     def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
         """What an expression stands for."""
