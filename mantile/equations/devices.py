@@ -5,13 +5,7 @@ and its own memory: ids "devices.<number>.<id>". From them the passes of the dep
 module in the layers a pass has the mean over the layers, wherever they stand; what stands at an end of the
 model runs on the device that has that end. All that follows from a pass, follows as for equal accelerators.
 
-    id behind "devices."                         function
-    ------------------------------------------   -----------------------
-    .<n>.split, .<n>.even and other splits       devices.splits
-    .<n>.link.*, .<n>.link_to_<m>.*              devices_links.links
-    .<n>.memory.all_weights                      devices.unlike
-    .<n>.<phase>.layer.<kind> .<n>.<phase>.stage devices_passes.stage_times
-    .stages                                      devices.unlike
+Splits, links, words and what goes over links stand in devices.eq.
 """
 
 from __future__ import annotations
