@@ -228,6 +228,13 @@ def test_places_of_rows_are_those_of_lines_made_several_times_too(shop: Any) -> 
     assert Program([rows["shop.dear"]]).run({})[rows["shop.dear"]] == 3
 
 
+def test_parts_of_ids_begin_with_digits(shop: Any) -> None:
+    """And a text may have the word that stands for the row below."""
+    rows = shop("[shop] A\nboth  Both [1] = join('what it is: ', text(shop.1_to_3.rent))\n")
+    rows.know(defined("shop.1_to_3.rent", "Rent", "USD", 7))
+    assert Program([rows["shop.both"]]).run({})[rows["shop.both"]] == "what it is: 7"
+
+
 def test_a_row_stands_under_a_head() -> None:
     with pytest.raises(EquationError, match=r"shop.eq:1: a row before the first"):
         read("a  A [1] = 1\n", "shop.eq")

@@ -119,6 +119,29 @@ used        Activations go over it [flag] = where(carried > 0, 1, 0)
 each cable
 missing     No way [flag] = where(all(used > 0, rate <= 0), 1, 0)
 
+# Seconds that the activations of a pass are on the way, over each link; 0 over one that is not used. Those to
+# parts of layers on the device before go there and back.
+
+[devices] Activations over links | each pass of devices
+sent_bytes  Activations from a device to the next [B] = {phase}.activations
+
+[devices] Activations over links | each transfer
+{name}.sent  Activations from {words} [s]
+            = {carried} * where({link}.rate > 0, {link}.latency + sent_bytes / {link}.rate, 0) *
+            (1 - efficiency.p2p_overlap)
+
+[devices] All activations over links | each transfer
+when over
+{name}.over  All activations from {words} [s] = {space}{name}.sent + {over}
+
+[devices] The busiest link | each prefill of devices
+longest_sent  Longest time of a link [s]
+            = max(*[devices.prefill.{name}.{sent} each transfer of a prefill])
+
+[devices] The busiest link | each transfer of a prefill
+{name}.busiest  The link of {words} is the busiest [flag]
+            = where(all({space}{name}.{sent} > 0, {space}{name}.{sent} >= longest_sent), 1, 0)
+
 # What another split would give, at the batch as it is now. A device keeps the layers' weights and caches;
 # embedding and LM head stay on the stages that have them.
 
@@ -184,3 +207,93 @@ counted     Decode step if nothing else is worse [s]
 other.best  Shortest decode step of other splits [s]
             = min(*[devices.other.{way}.counted each way to split])
             ; of those with which nothing else is worse; a day where there is none
+
+# Who holds which layers, in words. Parts of a device's layers may lie on the device before.
+
+define away(cell) = where({count_before} > 0, cell, 0)
+
+[devices] Who holds layers | in words
+each device in line
+when experts_away, not first
+{n}.words.experts  Where experts of device {n} lie, in words [1]
+            = choose(1 + min(1, away(inputs.device{n}_experts_away)), '', join(', with experts of ',
+            min(away(inputs.device{n}_experts_away), inputs.device{n}_layers), ' layers on ',
+            devices.{n-1}.hardware.name))
+when KV_cache_away, not first
+{n}.words.kv  Where the KV cache of device {n} lie, in words [1]
+            = choose(1 + min(1, away(inputs.device{n}_kv_away)), '', join(', with the KV cache of ',
+            min(away(inputs.device{n}_kv_away), inputs.device{n}_layers), ' layers on ',
+            devices.{n-1}.hardware.name))
+
+each device in line
+{n}.words.none  Where device {n} has no layers, in words [1]
+            = join('No layers run on ', {machine}hardware.name, where(plan.counted.{n} > 0, '. ',
+            ': it counts neither as an accelerator nor in power and cost. '))
+{n}.words   Layers of device {n}, in words [1]
+            = where(inputs.device{n}_layers > 0, join(inputs.device{n}_layers, ' layers run on ',
+            {machine}hardware.name, {words}'. '), devices.{n}.words.none)
+
+words       Layers of devices, in words [1] = join(*[devices.{n}.words each device in line])
+
+# What the part Devices of Layers says: expressions of its cells.
+
+define from_to(before, held) = join(text(before + 1), ' – ', text(before + held))
+
+[devices] Cells of Layers | aside
+shown.finding  What it comes to, in words [1]
+            = join(text(serving.output_tokens_per_s), ' tokens/s from ', text(inputs.pp),
+            where(inputs.pp > 1, ' devices; ', ' device; '),
+            choose(min(*[where(devices.decode.{n}.stage >= devices.decode.slowest, plan.stage.{stage},
+            plan.stage.{last-1}) each device in line]) + 1, *[{machine}hardware.name each device in line]),
+            ' takes longest in decode')
+shown.counted  Accelerators of all devices [accelerator] = added(*[plan.counted.{n} each device in line])
+shown.layers  Layers of all devices [layer] = added(*[inputs.device{n}_layers each device in line])
+shown.split  Layers of the devices, in words [1]
+            = join(text(inputs.device1_layers),
+            *[join(' · ', text(inputs.device{m}_layers)) each later device])
+when links
+shown.links  Which links there are, in words [1] = join('links: ', inputs.links)
+
+shown.possible  Whether the split as it is fits [1] = where(checks.possible > 0, 'yes', 'no')
+
+each device in line
+{n}.shown.count  Accelerators of device {n} [rank] = 1 * {count}
+{n}.shown.layers  Layers of device {n} [layer] = 1 * inputs.device{n}_layers
+{n}.shown.which  Which layers device {n} holds [1] = where(inputs.device{n}_layers > 0,
+            from_to(plan.before.{stage}, inputs.device{n}_layers), '–')
+{n}.shown.room  Requests for whose KV cache device {n} has room [request]
+            = where({holds} > 0, memory.capacity_sequences, '–')
+{n}.shown.box  Device {n} in the picture [1]
+            = where({count} > 1, join(text({count}), ' × ', {machine}hardware.name), {machine}hardware.name)
+{n}.shown.box_layers  Its layers in the picture, device {n} [1]
+            = where(inputs.device{n}_layers > 0,
+            join('layers ', from_to(plan.before.{stage}, inputs.device{n}_layers)), 'no layers')
+{n}.shown.box_memory  Its memory in the picture, device {n} [1]
+            = join(text({machine}hardware.memory_bandwidth / bytes_per_gb), ' GB/s · ',
+            rounded(memory.used / bytes_per_gb, 1), ' of ', rounded(memory.usable / bytes_per_gb, 1), ' GB')
+when last
+{n}.shown.way  Link of device {n} to the next, in words [1] = join('the last', ' of the list')
+
+[devices] Cells of Layers | aside
+each cable
+shown.way   In words [1]
+            = join(rounded(bandwidth, 2), ' GB/s, ', rounded({cell}_latency, 0), ' us, ',
+            where(stated > 0, {cell}, 'inferred from ports'))
+shown.kind  Kind and rate, in words [1]
+            = join(where(stated > 0, {cell}, 'inferred'), ' · ', rounded(rate / bytes_per_gb, 2), ' GB/s')
+shown.line  Line of the picture [1] = where(stated > 0, '━━━━━━━━━━━━━━▶', '╍ ╍ ╍ ╍ ╍ ╍ ╍ ╍▶')
+shown.details  Latency and use, in words [1]
+            = join(rounded(latency * us_per_s, 0), ' us · ',
+            where(used > 0, join(rounded(devices.prefill.{name}.{sent} * ms_per_s, 2), ' ms of a prefill'),
+            'not used'), where(devices.prefill.{name}.busiest > 0, ' · busiest', ''))
+when links
+shown.reached  What transfers reach, in GB/s [1]
+            = where({exists}, join(rounded(rate / bytes_per_gb, 2), choose(1 + stated, ' ~', '')), 'none')
+shown.used  Whether anything goes over it, in a word [1]
+            = where({exists}, choose(1 + used + devices.prefill.{name}.busiest, 'not used', 'in use',
+            'busiest'), 'none')
+
+[devices] Cells of Layers | aside | each way to split
+shown.possible  Whether it fits [1] = where(fits > 0, 'yes', 'no')
+shown.split  Layers of the devices, in words [1]
+            = join(text(devices.1.{way}), *[join(' · ', text(devices.{m}.{way})) each later device])

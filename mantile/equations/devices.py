@@ -5,13 +5,7 @@ and its own memory: ids "devices.<number>.<id>". From them the passes of the dep
 module in the layers a pass has the mean over the layers, wherever they stand; what stands at an end of the
 model runs on the device that has that end. All that follows from a pass, follows as for equal accelerators.
 
-    id behind "devices."                         function
-    ------------------------------------------   -----------------------
-    .<n>.split, .<n>.even and other splits       devices.splits
-    .<n>.link.*, .<n>.link_to_<m>.*              devices_links.links
-    .<n>.memory.all_weights                      devices.unlike
-    .<n>.<phase>.layer.<kind> .<n>.<phase>.stage devices_passes.stage_times
-    .stages                                      devices.unlike
+Splits, links, words and what goes over links stand in devices.eq.
 """
 
 from __future__ import annotations
@@ -20,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from mantile.equations.constant import GIGA, NO_BOUND
-from mantile.equations.devices_away import Moved, moved
+from mantile.equations.devices_away import Moved, moved, parts_away
 from mantile.equations.devices_links import Link, follow, make_links
 from mantile.equations.inputs import DeviceInputs, Workload
 from mantile.equations.link import LinkTable, know_links, link_table
@@ -104,8 +98,6 @@ class Devices:
         links: from each device to the next; behind these others, where a scenario says which there are.
         sections: of the Network part; `passes` by sheet, below the rows of the pass.
         of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
-        sent: by phase, seconds of the activations of a pass over each link.
-        busiest: of each of these links, 1 where it takes longest in a prefill.
     """
 
     devices: tuple[Device, ...]
@@ -116,8 +108,6 @@ class Devices:
     passes: Mapping[str, tuple[Section, ...]]
     of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
     layered: Mapping[str, Quantity] = field(default_factory=dict)
-    sent: Mapping[str, tuple[Quantity, ...]] = field(default_factory=dict)
-    busiest: tuple[Quantity, ...] = ()
 
     @property
     def sets(self) -> tuple[Workers, ...]:
@@ -151,7 +141,7 @@ def unlike(
         follow(device.layers, known[f"{PREFIX}{device.number}.split"])
     inputs.set_default("pp", known["devices.stages"])
     know_links(known, table)
-    joined = make_links(known, inputs)
+    joined = make_links(known, inputs, parts_away(ir, base.memory.caches, inputs.devices))
     away = [chip.moved(listed) for chip in chips]
     capacities = [
         chip.capacity(listed, out, into)
@@ -181,6 +171,8 @@ def unlike(
 def make_places(rows: Equations, ir: ModelGraph, inputs: Workload, base: Workers) -> None:
     """Name devices in their order, ways to split layers over them, and kinds of layer."""
     rows.know(ir.total_layers)
+    for figure in (inputs.tp, base.rows["hardware.name"]):  # where another device asks for them
+        rows.know_as(f"{PREFIX}1.{figure.id}", figure)
     words = SPLIT_WORDS.items()
     rows.make_in(
         "way to split",
@@ -190,22 +182,7 @@ def make_places(rows: Equations, ir: ModelGraph, inputs: Workload, base: Workers
         ),
     )
     start, behind = base.memory.ends
-    places = [
-        Space(
-            facts={
-                "n": str(device.number),
-                "stage": str(device.number - 1),
-                "last": str(len(inputs.devices)),
-                "machine": "" if device.number == 1 else f"{PREFIX}{device.number}.",
-                "count": device.count.id,
-                "start": start.id,
-                "behind": behind.id,
-            },
-            features=frozenset({"first"} if device.number == 1 else {}),
-            within=f"{PREFIX}{device.number}.",
-        )
-        for device in inputs.devices
-    ]
+    places = [_place(inputs, device.number, start.id, behind.id) for device in inputs.devices]
     rows.make_in("device in line", *places)
     rows.make_in("earlier device", *places[:-1])
     rows.make_in("later device", *(replace(of, facts=of.facts | {"m": of.facts["n"]}) for of in places[1:]))
@@ -218,6 +195,35 @@ def make_places(rows: Equations, ir: ModelGraph, inputs: Workload, base: Workers
         for kind in ir.layers
     )
     rows.make_in("kind in line", *(Space(facts=facts) for facts in kinds))
+
+
+def _place(inputs: Workload, number: int, start: str, behind: str) -> Space:
+    """Where what is said of a device is made.
+
+    Args:
+        start: bytes of what stands before the layers, `behind` of what stands behind them.
+    """
+    device, before, last = inputs.devices[number - 1], inputs.devices[number - 2], len(inputs.devices)
+    away = [name for name in ("experts", "kv") if number > 1 and getattr(device, f"{name}_away") is not None]
+    kv_of_next = number < last and inputs.devices[number].kv_away is not None
+    facts = {
+        "n": str(number),
+        "stage": str(number - 1),
+        "last": str(last),
+        "machine": f"{PREFIX}{number}." if number > 1 else "",
+        "count": device.count.id,
+        "count_before": f"{PREFIX}1.{before.count.id}" if number == 2 else before.count.id,
+        "holds": f"{PREFIX}{number}.memory.holds_kv" if kv_of_next else device.layers.id,
+        "words": "".join(f"{PREFIX}{number}.words.{name}, " for name in away),
+        "start": start,
+        "behind": behind,
+    }
+    features = {"first": number == 1, "last": number == last}
+    return Space(
+        facts=facts,
+        features=frozenset(name for name, holds in features.items() if holds),
+        within=f"{PREFIX}{number}.",
+    )
 
 
 def _of_links(rows: Equations, links: Sequence[Link]) -> Section:

@@ -84,6 +84,18 @@ def _parts(ir: ModelGraph, caches: tuple[Module, ...]) -> Iterator[_Part]:
     )
 
 
+def parts_away(
+    ir: ModelGraph, caches: tuple[Module, ...], devices: Sequence[DeviceInputs]
+) -> tuple[str, ...]:
+    """Parts that layers of the model have and that a scenario lets lie on the device before."""
+    return tuple(
+        part.name
+        for part in _parts(ir, caches)
+        if any(part.holds(module) for kind in ir.layers for module in kind.modules)
+        and getattr(devices[-1], f"{part.name}_away") is not None
+    )
+
+
 @dataclass(frozen=True)
 class Moved:
     """What of a device lies on the one before.
@@ -155,9 +167,8 @@ def on_device_before(
     links: Sequence[Link],
     work: Pass,
     passes: Sequence[Pass],
-) -> tuple[list[Pass], dict[int, Node]]:
-    """The passes of devices, where parts of some layers are computed on the device before; and seconds that
-    activations to them are on the way, by the place of the link.
+) -> list[Pass]:
+    """The passes of devices, where parts of some layers are computed on the device before.
 
     A module of such a part then takes the mean over its layers; activations go there and back.
 
@@ -165,7 +176,7 @@ def on_device_before(
         links: from each device to the next.
         passes: of each device, as if it had all of its layers.
     """
-    made, over = [*passes], dict[int, Node]()
+    made = [*passes]
     for part in _parts(ir, base.memory.caches):
         kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
         for place, device in enumerate(devices):
@@ -183,14 +194,13 @@ def on_device_before(
             sent = _sent(own, part, device.number, links[place - 1], work)
             blocks = _mixed(own, part, device.number, share, sent, made[place], passes[place - 1])
             made[place] = replace(made[place], blocks=tuple(blocks))
-            all_of_them = own(
+            own(
                 f"{device.number}.{part.name}_over",
                 f"Time of activations to the {part.label} and back, of all its layers",
                 "s",
                 sent * share * held,
             )
-            over[place - 1] = over[place - 1] + all_of_them if place - 1 in over else all_of_them
-    return made, over
+    return made
 
 
 def _sent(rows: Rows, part: _Part, number: int, link: Link, work: Pass) -> Quantity:

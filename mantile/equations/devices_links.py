@@ -11,6 +11,8 @@ from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import Input, LateDefault, Quantity
 from mantile.library.device import AWAY, pairs
 
+PHASES = ("prefill", "decode")
+
 
 @dataclass(frozen=True)
 class Link:
@@ -54,13 +56,21 @@ class Link:
         own = f"{self.home}.carried"
         return self.rows[own if own in self.rows else f"{self.home}.used"]
 
+    def sent(self, phase: str) -> Quantity:
+        """Seconds of all activations of a pass over it."""
+        own = f"devices.{phase}.{self.name}.over"
+        return self.rows[own if own in self.rows else f"devices.{phase}.{self.name}.sent"]
+
     def __getitem__(self, name: str) -> Quantity:
         return self.rows[f"{self.home}.{name}"]
 
 
-def make_links(rows: Equations, inputs: Workload) -> tuple[Link, ...]:
+def make_links(rows: Equations, inputs: Workload, away: Sequence[str]) -> tuple[Link, ...]:
     """Make the link from each device to the next, and where a scenario says which links there are, all
-    others.
+    others; and what goes over them in each pass.
+
+    Args:
+        away: parts of layers that may lie on the device before.
     """
     count = len(inputs.devices)
     ends = [
@@ -68,9 +78,15 @@ def make_links(rows: Equations, inputs: Workload) -> tuple[Link, ...]:
         *(() if inputs.links is None else pairs(count)),
     ]
     links = tuple(Link(pair, _cells(inputs, *pair)[0], rows) for pair in ends)
-    spaces = [_space(link, links, inputs.devices) for link in links]
+    spaces = [_space(link, links, inputs.devices, away) for link in links]
     rows.make_in("way", *spaces)
     rows.make_in("cable", *spaces)
+    passes = [Space("", f", {phase}", facts={"phase": phase}, home=f"devices.{phase}") for phase in PHASES]
+    rows.make_in("pass of devices", *passes)
+    rows.make_in("prefill of devices", passes[0])
+    of_passes = [[_transfer(link, of, away) for link in links] for of in passes]
+    rows.make_in("transfer", *(space for spaces in of_passes for space in spaces))
+    rows.make_in("transfer of a prefill", *of_passes[0])
     for link in links:
         _, bandwidth, latency = _cells(inputs, *link.ends)
         follow(bandwidth, link["bandwidth_default"])
@@ -78,7 +94,7 @@ def make_links(rows: Equations, inputs: Workload) -> tuple[Link, ...]:
     return links
 
 
-def _space(link: Link, links: Sequence[Link], devices: Sequence[DeviceInputs]) -> Space:
+def _space(link: Link, links: Sequence[Link], devices: Sequence[DeviceInputs], away: Sequence[str]) -> Space:
     one, other = link.ends
     here, there = ("" if number == 1 else f"devices.{number}." for number in link.ends)
     space = way(link.home, f", {link.words}", here, there, link.kind.id)
@@ -91,6 +107,9 @@ def _space(link: Link, links: Sequence[Link], devices: Sequence[DeviceInputs]) -
         "other": str(other),
         "count": devices[one - 1].count.id,
         "parts": " + ".join(parts),
+        "name": link.name,
+        "sent": _sent(link, away),
+        "exists": f"all(rate > 0{'' if link.to_next else ', laid > 0'})",
         "is_last": is_last,
         "between": " + ".join(f"devices.{number}.there" for number in range(one + 1, other + 1)),
         "carried": " + ".join(_carried(link, links, is_last)),
@@ -98,6 +117,19 @@ def _space(link: Link, links: Sequence[Link], devices: Sequence[DeviceInputs]) -
     return replace(
         space, facts=space.facts | facts, features=frozenset(name for name in features if features[name])
     )
+
+
+def _transfer(link: Link, of: Space, away: Sequence[str]) -> Space:
+    """What goes over a link in a pass."""
+    own = {"name": link.name, "words": link.words, "link": link.home, "carried": link.carried.id}
+    own["sent"] = _sent(link, away)
+    own["over"] = " + ".join(f"devices.{of.facts['phase']}.{link.ends[1]}.{part}_over" for part in away)
+    return replace(of, facts=of.facts | own, features=frozenset({"over"} if own["sent"] == "over" else {}))
+
+
+def _sent(link: Link, away: Sequence[str]) -> str:
+    """The row of all that goes over a link in a pass."""
+    return "over" if link.to_next and away else "sent"
 
 
 def _carried(link: Link, links: Sequence[Link], is_last: str) -> Iterator[str]:

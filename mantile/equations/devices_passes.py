@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from mantile.equations.constant import SLIVER
 from mantile.equations.devices import Device, Devices, Stage
 from mantile.equations.devices_away import OF_RUN, on_device_before
-from mantile.equations.devices_links import Link
 from mantile.equations.draft import AGAIN
 from mantile.equations.forward import OnDevice, Pass
 from mantile.equations.roofline import COMPUTE, MEMORY, NETWORK, OVERHEAD, Block, limited
@@ -25,8 +24,8 @@ from mantile.graph.quantity import (
     Named,
     Node,
     Quantity,
+    Row,
     Section,
-    all_of,
     ancestors,
     as_node,
     expression,
@@ -58,16 +57,15 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     ]
     first = Rows(f"devices.{phase.id}", f", {phase.id}")  # what the rows of the pass follow from
     passes = [_pass_of(device, work, listed, blocks) for device in devices.devices]
-    passes, over = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
+    passes = on_device_before(first, ir, base, base.inputs.devices, devices.links, work, passes)
     replaced: dict[Node, Node] = {}
     runs: dict[str, list[Node]] = {}
     in_layers: dict[str, list[Node]] = {}
     counts = _counts(first, base, devices, work)
-    sent: tuple[Quantity, ...] = ()
     for place, block in enumerate(work.blocks):
         of_each = [one.blocks[place] for one in passes]
         if block.id == "p2p":
-            sent = _sent(first, devices, base, block)
+            sent = _sent(first, base.rows.rows, devices, phase.id, block)
             of_all = first.added("sent", "Activations over links", "s", sent)
             mean = of_all / maximum(1, base.inputs.pp - 1)
             replaced[block.layer_time] = replace(
@@ -84,16 +82,14 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
     rows = Rows(f"devices.{phase.id}", f", {phase.id}")
     times = stage_times(rows, ir, base, devices, whole, passes, runs)
     whole = _held_against(rows, devices, whole, times.stages)
-    sent = tuple(
-        _all_over(first, link, one, over.get(place))
-        for place, (link, one) in enumerate(zip(devices.links, sent, strict=True))
-    )
-    busiest = _busiest(first, devices.links, sent) if phase.id == "prefill" else devices.busiest
+    known = base.rows.rows
+    known.know(*first.quantities())
+    first.add(*_rows(known, "All activations over links", phase.id))
+    if phase.id == "prefill":
+        first.add(*_rows(known, "The busiest link", phase.id))
     modules = _sections(devices, whole, times, listed)
     found = replace(
         devices,
-        sent={**devices.sent, phase.id: sent},
-        busiest=busiest,
         stages={**devices.stages, phase.id: times.stages},
         of_layer={**devices.of_layer, phase.id: times.of_layer},
         layered={**devices.layered, phase.id: times.layered},
@@ -259,53 +255,22 @@ def _means(
     return replaced
 
 
-def _sent(rows: Rows, devices: Devices, base: Workers, block: Block) -> tuple[Quantity, ...]:
+def _sent(first: Rows, rows: Equations, devices: Devices, phase: str, block: Block) -> tuple[Quantity, ...]:
     """Seconds of the activations of a pass from each device to the next; 0 over a link that is not used."""
     size = next(
         figure
         for figure in block.section.figures()
         if isinstance(figure, Quantity) and figure.id.endswith("message_bytes")
     )
-    message = rows("sent_bytes", "Activations from a device to the next", "B", size.body)
-    overlap = base.efficiency.factors["p2p_overlap"]
-    return tuple(
-        rows(
-            f"{link.name}.sent",
-            f"Activations from {link.words}",
-            "s",
-            link.carried
-            * where(link["rate"] > 0, link["latency"] + message / link["rate"], 0)
-            * (1 - overlap),
-        )
-        for link in devices.links
-    )
+    rows.know_as(f"{phase}.activations", size.body)
+    first.add(*_rows(rows, "Activations over links", phase))
+    return tuple(rows[f"devices.{phase}.{link.name}.sent"] for link in devices.links)
 
 
-def _all_over(rows: Rows, link: Link, sent: Quantity, more: Node | None) -> Quantity:
-    """Seconds of all activations over a link, those to parts of layers on the device before among them."""
-    if more is None:
-        return sent
-    return rows(f"{link.name}.over", f"All activations from {link.words}", "s", sent + more)
-
-
-def _busiest(rows: Rows, links: Sequence[Link], sent: Sequence[Quantity]) -> tuple[Quantity, ...]:
-    """Of each link whether none takes longer."""
-    some = [sent[start : start + 7] for start in range(0, len(sent), 7)]
-    longest_of = [
-        rows(f"longest_sent.{place}", f"Longest time of a link, part {place}", "s", maximum(*few))
-        for place, few in enumerate(some, start=1)
-    ]
-    of_all = maximum(*(sent if len(some) == 1 else longest_of))
-    longest = rows("longest_sent", "Longest time of a link", "s", of_all)
-    return tuple(
-        rows(
-            f"{link.name}.busiest",
-            f"The link of {link.words} is the busiest",
-            "flag",
-            where(all_of(time > 0, time >= longest), 1, 0),
-        )
-        for link, time in zip(links, sent, strict=True)
-    )
+def _rows(rows: Equations, title: str, phase: str) -> Iterator[Row]:
+    """The rows of a pass under a title."""
+    for section in rows.sections("devices", title, prefix=f"devices.{phase}."):
+        yield from section.rows
 
 
 def _hosts(rows: Rows, base: Workers, block: Block, of_each: Sequence[Block]) -> dict[Node, Node]:

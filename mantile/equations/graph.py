@@ -17,7 +17,6 @@ from mantile.equations.decode import Decoding
 from mantile.equations.devices import OF_FIRST, Devices, unlike
 from mantile.equations.devices_passes import know_ends, on_devices
 from mantile.equations.devices_splits import other_splits
-from mantile.equations.devices_told import held_in_words
 from mantile.equations.dimensions import dimensions
 from mantile.equations.disaggregated import InDecode, in_decode
 from mantile.equations.engine import engines, follow_limits
@@ -354,10 +353,9 @@ def build_graph(
         know_ends(rows, prefill_pass, decode_pass)
         others = {
             "splits": (other_splits(prefill_workers, parts),),
-            "words": (held_in_words(parts, ranks.counted),),
+            "words": rows.sections("devices", "Who holds layers"),
         }
         parts = replace(parts, passes={**parts.passes, **others})
-        rows.know(*_by_id(others["words"]).values())
     operations_of(rows, "operations", prefill_pass)
     operations_of(rows, "decode_operations", decode_pass)
     table = link_table(library) if disaggregated else None

@@ -23,7 +23,7 @@ _ROW = re.compile(
     r" (?P<sign>:?=) (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
 )
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
-_FAMILY = re.compile(rf"\.(\d+|\*|{'|'.join(kwlist)})(?=\.|$)")
+_FAMILY = re.compile(rf"\.(\d\w*|\*|{'|'.join(kwlist)})(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _OTHER = re.compile(r"[^\w.]")  # in names that stand in `backticks`: Python has a number in their place
 _NUMBERED = re.compile(r"__(\d+)__")
@@ -319,7 +319,7 @@ def _line(line: str, place: str, subject: str, when: tuple[str, ...], each: str)
 
 @cache
 def parsed(text: str) -> ast.expr:
-    """An expression; parts of ids that are numbers, * or keywords stand in brackets for Python."""
+    """An expression; parts of ids that begin with a digit, * or keywords stand in brackets for Python."""
 
     def in_brackets(found: re.Match[str]) -> str:
         return _FAMILY.sub(lambda part: "[:]" if part[1] == "*" else f"['{part[1]}']", found[0])

@@ -11,7 +11,6 @@ from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.classes import Classes
 from mantile.equations.correction import version
 from mantile.equations.devices import Devices
-from mantile.equations.devices_told import WORDS
 from mantile.equations.evidence import PERCENTILES, RANGED
 from mantile.equations.graph import EstimateGraph
 from mantile.equations.metrics import E2E, TTFT, Metric, metrics_of
@@ -74,7 +73,7 @@ def _devices(graph: EstimateGraph, found: Devices, values: Mapping[Node, Any]) -
     links = of_links(found, values)
     told = {
         "devices": of_devices(found, values),
-        "layers_in_words": str(values[graph.figures[WORDS]]).strip(),
+        "layers_in_words": str(values[graph.rows["devices.words"]]).strip(),
     }
     return told | ({} if links is None else {"links": links})
 
@@ -150,9 +149,9 @@ def _link(found: Devices, place: int, values: Mapping[Node, Any]) -> dict[str, A
         "latency_s": float(values[link["latency"]]),
         "inferred": not values[link["stated"]],
         "used": bool(values[link["used"]]),
-        "prefill_s": float(values[found.sent["prefill"][place]]),
-        "decode_s": float(values[found.sent["decode"][place]]),
-        "busiest": bool(values[found.busiest[place]]),
+        "prefill_s": float(values[link.sent("prefill")]),
+        "decode_s": float(values[link.sent("decode")]),
+        "busiest": bool(values[link.rows[f"devices.prefill.{link.name}.busiest"]]),
     }
 
 

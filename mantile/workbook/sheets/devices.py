@@ -8,27 +8,15 @@ from math import ceil
 from xlsxwriter.utility import xl_rowcol_to_cell
 
 from mantile.equations.devices import SPLIT_WORDS, Devices
-from mantile.equations.devices_told import (
-    BUSIEST,
-    IN_USE,
-    INFERRED_WORD,
-    NO_LAYERS,
-    NO_LINK,
-    NOT_USED,
-    box_told,
-    device_told,
-    finding,
-    link_told,
-    preset_told,
-    split_told,
-    totals,
-)
 from mantile.graph.quantity import Node, Quantity
 from mantile.workbook import charts, style
 from mantile.workbook.book import Sheet
 from mantile.workbook.estimate_book import EstimateBook
 from mantile.workbook.sheets.frame import add_part, needed_height
 
+# Words of the picture that colours follow, as devices.eq has them.
+BUSIEST, INFERRED_WORD, NOT_USED, NO_LAYERS = "busiest", "inferred", "not used", "no layers"
+IN_USE, NO_LINK = "in use", "none"
 _NAME, _NUMBER, _FIRST = 0, 1, 2  # columns
 _BOX_WIDTH = 160  # pixels of a box of the picture, and of a link beside it
 _PARTS = ("compute", "memory", "network", "overhead")
@@ -67,23 +55,27 @@ def devices_part(book: EstimateBook, sheet: Sheet, row: int) -> None:
     assert found is not None
     note = "Layers, memory and links are cells of Inputs. Times of one pass; decode by what binds its layers."
     row = add_part(sheet, start := row, "Devices", note, len(sheet.widths) - 1)
-    _finding(book, sheet, found, row)
+    _finding(book, sheet, row)
     table = row + 2
     row = _table(book, sheet, found, table)
     sheet.blocks.append((start, row))
     row = _topology(book, sheet, found, row + 1)
     if found.devices[0].workers.inputs.links is not None:
-        row = _links(sheet, found, row + 1)
+        row = _links(book, sheet, found, row + 1)
     row = _chart(sheet, found, table + 1, row + 1)
-    _splits(book, sheet, found, row)
+    _splits(book, sheet, row)
 
 
-def _finding(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
+def _said(book: EstimateBook, identifier: str) -> Node:
+    """What a cell of this part has: the expression of a row that stands nowhere else."""
+    return book.estimate.equations.rows[identifier].body
+
+
+def _finding(book: EstimateBook, sheet: Sheet, row: int) -> None:
     """What it comes to, in words."""
-    graph = book.estimate.equations
-    numbers = graph.prefill_workers.plan.stages.numbers
-    words = finding(found, numbers, graph.rows["serving.output_tokens_per_s"], graph.inputs.pp)
-    sheet.set_formula(row, 0, words, style.Style(size=14, bold=True, colour=style.NAVY))
+    sheet.set_formula(
+        row, 0, _said(book, "devices.shown.finding"), style.Style(size=14, bold=True, colour=style.NAVY)
+    )
     sheet.heights[row] = 26
 
 
@@ -102,35 +94,34 @@ def _head(sheet: Sheet, row: int, name: str, heads: tuple[str, ...]) -> None:
 def _table(book: EstimateBook, sheet: Sheet, found: Devices, top: int) -> int:
     """A row for each device, and what all hold; the row after them."""
     _head(sheet, top, "device", _HEADS)
-    before = book.estimate.equations.prefill_workers.plan.stages.before
     row = top
     whole, tenth = style.table("whole"), style.table("ms2")
     for row, device in enumerate(found.devices, top + 1):
         place = device.number - 1
         decode, prefill = (found.stages[phase][place] for phase in ("decode", "prefill"))
-        told = device_told(device, before[place])
+        own = f"{device.prefix}shown"
+        way = own if device.link is None else f"{device.link.home}.shown"
         sheet.set_formula(row, _NAME, device.workers.rows["hardware.name"], style.ROW_LABEL)
         sheet.set_text(row, _NUMBER, str(device.number), style.table("whole").but(align="center"))
         figures: list[tuple[Node, style.Style]] = [
-            (told.count, whole),
-            (told.layers, whole.but(bold=True)),
-            (told.which, whole.but(align="right")),
+            (_said(book, f"{own}.count"), whole),
+            (_said(book, f"{own}.layers"), whole.but(bold=True)),
+            (_said(book, f"{own}.which"), whole.but(align="right")),
             (book.displayed(device.workers.rows["memory.used"], "GB"), tenth),
             (book.displayed(device.workers.rows["memory.usable"], "GB"), tenth),
             *((book.displayed(decode.parts[part], "ms"), tenth) for part in _PARTS),
             (book.displayed(decode.time, "ms"), tenth.but(bold=True)),
             (book.displayed(prefill.time, "ms"), tenth),
-            (told.room, whole),
-            (told.way, _WORDS),
+            (_said(book, f"{own}.room"), whole),
+            (_said(book, f"{way}.way"), _WORDS),
         ]
         for column, (figure, look) in enumerate(figures, _FIRST):
             sheet.set_formula(row, column, figure, look)
     total = row + 1
     look = style.emphasised(whole, 1)
     sheet.set_text(total, _NAME, "All devices", style.emphasised(style.ROW_LABEL, 1))
-    counted = totals(found, book.estimate.equations.prefill_workers.ranks.counted)
-    for column, figure in enumerate(counted, _FIRST):
-        sheet.set_formula(total, column, figure, look)
+    for column, name in enumerate(("counted", "layers"), _FIRST):
+        sheet.set_formula(total, column, _said(book, f"devices.shown.{name}"), look)
     sheet.set_style(total, 0, len(sheet.widths) - 1, look)
     return total + 1
 
@@ -145,14 +136,14 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
     wide = ceil(_BOX_WIDTH / sheet.widths[_FIRST])
     boxes = ((_NAME, _NUMBER), *((_FIRST + n * wide, _FIRST + (n + 1) * wide - 1) for n in (1, 3)))
     sheet.heights[row], sheet.heights[row + 1] = 22, 6
-    before = book.estimate.equations.prefill_workers.plan.stages.before
     for place, device in enumerate(found.devices):
         band, across = divmod(place, len(boxes))
         top, (first, last) = row + 2 + band * 4, boxes[across]
-        told = box_told(found, device, before[place])
+        own = f"{device.prefix}shown.box"
         fill = style.STAGES[place % len(style.STAGES)]
         looks = (_BOX.but(bold=True, size=11, colour=style.NAVY), _BOX, _BOX)
-        for below, (line, look) in enumerate(zip((told.name, told.layers, told.figures), looks, strict=True)):
+        for below, (name, look) in enumerate(zip(("", "_layers", "_memory"), looks, strict=True)):
+            line = _said(book, f"{own}{name}")
             edges = {
                 "top": _EDGE if below == 0 else None,
                 "bottom": _EDGE if below == len(looks) - 1 else None,
@@ -162,12 +153,12 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
         empty = _has(NO_LAYERS, top + 1, first)
         rule = {"type": "formula", "criteria": empty, "format": style.Style(fill=style.PANEL)}
         sheet.conditional.append(((top, first, top + 2, last), rule))
-        if told.rate is None or told.line is None or told.details is None:
+        if device.link is None:
             continue
         start, end = last + 1, last + wide
-        for below, line in enumerate((told.rate, told.line, told.details)):
+        for below, name in enumerate(("kind", "line", "details")):
             look = _LINK.but(colour=style.NETWORK_TEXT if below == 1 else style.INK, bold=below < 2)
-            sheet.set_formula(top + below, start, line, look)
+            sheet.set_formula(top + below, start, _said(book, f"{device.link.home}.shown.{name}"), look)
             sheet.set_style(top + below, start, end, look)
         _link_colours(sheet, top, start, end)
         sheet.heights[top + 3] = 10
@@ -176,12 +167,12 @@ def _topology(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int
     return last_row
 
 
-def _links(sheet: Sheet, found: Devices, row: int) -> int:
+def _links(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> int:
     """Every two devices: bandwidth above the diagonal, below it whether anything goes over the link."""
     words = "Links: GB/s above the diagonal, a wave where inferred; below it whether anything goes over them"
     sheet.set_text(row, _NAME, words, style.SECTION_HEAD)
     top, count = row + 1, len(found.devices)
-    sheet.set_formula(top, _NAME, preset_told(found), style.HEADER)
+    sheet.set_formula(top, _NAME, _said(book, "devices.shown.links"), style.HEADER)
     middle = style.table("whole").but(align="center")
     for device in found.devices:
         at = device.number
@@ -190,9 +181,9 @@ def _links(sheet: Sheet, found: Devices, row: int) -> int:
         sheet.set_text(top + at, _NUMBER, str(at), middle)
         sheet.set_text(top + at, at + 1, "", middle.but(fill=style.PANEL))
         for other in range(at + 1, count + 1):
-            reached, used = link_told(found, at, other)
-            sheet.set_formula(top + at, other + 1, reached, middle)
-            sheet.set_formula(top + other, at + 1, used, middle)
+            home = next(link.home for link in found.links if link.ends == (at, other))
+            sheet.set_formula(top + at, other + 1, _said(book, f"{home}.shown.reached"), middle)
+            sheet.set_formula(top + other, at + 1, _said(book, f"{home}.shown.used"), middle)
             for word, colour in (
                 (BUSIEST, style.ALERT),
                 (IN_USE, style.NETWORK_TEXT),
@@ -251,25 +242,21 @@ def _chart(sheet: Sheet, found: Devices, first: int, row: int) -> int:
     return row + 13
 
 
-def _splits(book: EstimateBook, sheet: Sheet, found: Devices, row: int) -> None:
+def _splits(book: EstimateBook, sheet: Sheet, row: int) -> None:
     """What other ways to split the layers give."""
     _head(sheet, row, "split of the layers", ("step, ms", "prefill, ms", "fits", "layers of the devices"))
     graph, tenth = book.estimate.equations, style.table("ms2")
-    now = (graph.serving.tpot_parts[0], graph.prefill.time, graph.rows["checks.possible"])
-    held: list[Node] = [device.layers for device in found.devices]
-    splits: list[tuple[str, Sequence[Quantity], list[Node]]] = [("as it is now", now, held)]
-    for way, said in SPLIT_WORDS.items():
-        of_way = [graph.rows[f"devices.other.{way}.{name}"] for name in ("step", "through", "fits")]
-        held = [graph.rows[f"{device.prefix}{way}"] for device in found.devices]
-        splits.append((f"split {said}", of_way, held))
-    for at, (name, (step, through, fits), layers) in enumerate(splits, row + 1):
+    now = (graph.serving.tpot_parts[0], graph.prefill.time)
+    splits: list[tuple[str, Sequence[Quantity], str]] = [("as it is now", now, "devices.shown")]
+    for way, words in SPLIT_WORDS.items():
+        of_way = [graph.rows[f"devices.other.{way}.{name}"] for name in ("step", "through")]
+        splits.append((f"split {words}", of_way, f"devices.other.{way}.shown"))
+    for at, (name, times, own) in enumerate(splits, row + 1):
         sheet.set_text(at, _NAME, name, style.ROW_LABEL.but(bold=at == row + 1))
-        possible, words = split_told(fits, layers)
         figures = (
-            (book.displayed(step, "ms"), tenth),
-            (book.displayed(through, "ms"), tenth),
-            (possible, style.table("whole").but(align="right")),
-            (words, _WORDS),
+            *((book.displayed(time, "ms"), tenth) for time in times),
+            (_said(book, f"{own}.possible"), style.table("whole").but(align="right")),
+            (_said(book, f"{own}.split"), _WORDS),
         )
         for column, (figure, look) in enumerate(figures, _FIRST):
             sheet.set_formula(at, column, figure, look)
