@@ -341,6 +341,22 @@ def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:
     assert Program([rows["shop.sum"]]).run({})[rows["shop.sum"]] == 20
 
 
+def test_words_of_python_stand_in_ids_and_texts(shop: Any) -> None:
+    """An id may have a word of Python in it, a text the word `it`; a stated figure may be a fact."""
+    rows = shop(
+        """
+[shop] Places | each place
+place.{n}   Place {n} [1] := {n} ; where it stands
+
+[shop] Words
+way.from    First place [1] = place.1
+words       Words [1] = join('it is ', sum([place.*]), ' less ', way.from)
+"""
+    )
+    rows.make_in("place", *(Space(facts={"n": f"{n}"}) for n in (1, 2)))
+    assert Program([rows["shop.words"]]).run({})[rows["shop.words"]] == "it is 3 less 1"
+
+
 def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
     rows = shop(
         "[shop] A\nstall.rent  Rent [USD] = stall.rent\ntwice  Twice [USD] = shop.stall.rent + stall.rent\n"

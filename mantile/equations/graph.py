@@ -45,6 +45,7 @@ from mantile.equations.prefill import prefill
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.serving import Serving, serving
 from mantile.equations.single import single
+from mantile.equations.summary import make_summary
 from mantile.equations.tables import Equations, Space
 from mantile.equations.typed import (
     ASSUMPTIONS,
@@ -465,6 +466,8 @@ def build_graph(
             decode_workers.ranks.replica,
         )
     runs_on, of_machines = machines(sets, parts)
+    rows.know(*shown.values())
+    make_summary(rows, ir, runs_on, sets, (prefill_pass, decode_pass))
     if cells is not None:
         rows.know(*cells.inputs)
     return EstimateGraph(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from mantile.equations import constant
 from mantile.equations.checks import NO_EDIT, TOLERANCE, Check
 from mantile.equations.constant import HALF
 from mantile.equations.display import sum_across
@@ -136,6 +137,7 @@ class Stamp:
             cells that cannot be, without which nobody knows what a demand costs.
         readable: that overrides and assumptions hold what can be read; `unchanged` the alert that inputs or
             results changed.
+        rows: those of a workbook that stand as text, by id.
     """
 
     figures: tuple[Quantity, ...]
@@ -149,6 +151,7 @@ class Stamp:
     readable: tuple[Check, ...]
     unchanged: Check
     section: Section
+    rows: Equations
 
 
 def stamp(
@@ -200,7 +203,7 @@ def stamp(
         words = "Cells of the decision that hold what cannot be, in the base"
         rows("choice_faults", words, "flag", choice.count * edited.of_base)
     of_workbook = Equations(frozenset({"workbook"}))
-    of_workbook.know(*rows.quantities(), none, count, edited.invalid, edited.all)
+    of_workbook.know(*constant.ALL, *stored, *rows.quantities(), none, count, edited.invalid, edited.all)
     readable = [Check(of_workbook[f"check.{code}"]) for code in READABLE]
     if choice is not None:
         readable.append(Check(of_workbook[f"check.{OF_CHOICE}"]))
@@ -225,6 +228,7 @@ def stamp(
         readable=tuple(readable),
         unchanged=Check(of_workbook["check.INPUTS_CHANGED"]),
         section=section,
+        rows=of_workbook,
     )
 
 

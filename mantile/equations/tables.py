@@ -23,7 +23,7 @@ from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancest
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.sentence import lowered
 
-DECODE, _INPUTS = "decode.", "inputs."
+DECODE, _FULLEST, _INPUTS = "decode.", "fullest.", "inputs."
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _IT = re.compile(r"\bit\b")
 _EACH = re.compile(r"\[([^\[\]]+) each ([\w ,]+)\]")
@@ -448,7 +448,7 @@ class Equations:
         called = space.filled(parts["called"]) or (lowered(label) if space.suffix and space.called else "")
         label, unit, note = f"{label}{space.suffix}", space.filled(parts["unit"]), space.filled(parts["note"])
         if parts["sign"] == ":=":
-            stated = _INPUT.fullmatch(parts["body"])
+            stated = _INPUT.fullmatch(space.filled(parts["body"]))
             if stated is None:
                 raise EquationError(f"{line.place}: expected := NUMBER, 'TEXT', or NUMBER in LOW to HIGH")
             return _input(identifier, label, unit, note, source, called, stated)
@@ -472,7 +472,7 @@ class Equations:
         *below, line = lines
         text = line.parts["body"]
         return self._read(
-            line, text, space, {"it": self._laid_over(below, space)} if _IT.search(text) else {}
+            line, text, space, {"it": self._laid_over(below, space)} if below and _IT.search(text) else {}
         )
 
     def _read(self, line: Line, text: str, space: Space, local: Mapping[str, Any] | None = None) -> Any:
@@ -564,8 +564,8 @@ class Equations:
             if here not in self._nodes:
                 self._nodes[here] = q.as_node(self._read(alias, alias.parts["body"], space))
             return self._nodes[here]
-        for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
-            if name.startswith(own):  # the same as for all where decode has no accelerators of its own
+        for own, shared in ((_FULLEST, DECODE), (DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
+            if name.startswith(own):  # the same as for all where there are no accelerators of their own
                 return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
         raise EquationError(f"{line.place}: no row {name}{_nearest(name, self._all())}")
 

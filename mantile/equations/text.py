@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
+from keyword import kwlist
 from pathlib import Path
 
 from mantile.graph.quantity import Section
@@ -20,7 +21,7 @@ _ROW = re.compile(
     r" (?P<sign>:?=) (?P<body>.+?)(?: ; (?P<note>.+?))?(?: +@ (?P<source>.+))?"
 )
 _DOTTED = re.compile(r"\b[A-Za-z_]\w*(?:\.(?:\w+|\*))+")
-_FAMILY = re.compile(r"\.(\d+|\*)(?=\.|$)")
+_FAMILY = re.compile(rf"\.(\d+|\*|{'|'.join(kwlist)})(?=\.|$)")
 _PLACED = re.compile(r"(\S+)(?: without (\S+))?")
 _OTHER = re.compile(r"[^\w.]")  # in names that stand in `backticks`: Python has a number in their place
 _NUMBERED = re.compile(r"__(\d+)__")
@@ -298,7 +299,7 @@ def _line(line: str, place: str, subject: str, when: tuple[str, ...], each: str)
 
 @cache
 def parsed(text: str) -> ast.expr:
-    """An expression; parts of ids that are numbers, or *, stand in brackets for Python."""
+    """An expression; parts of ids that are numbers, words of Python, or *, stand in brackets for it."""
 
     def in_brackets(found: re.Match[str]) -> str:
         return _FAMILY.sub(lambda part: "[:]" if part[1] == "*" else f"['{part[1]}']", found[0])
