@@ -156,10 +156,12 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
     """Inputs, overrides, measured values, dimensions and assumptions."""
     graph = book.estimate.equations
     found = stamp(graph)
-    edits = found.edits
+    count, everything, told, cell_of_first = (
+        found.rows[f"stamp.edit.{name}"] for name in ("count", "all", "told", "1.cell")
+    )
     guards = {item.input: item.cell for item in graph.typed.inputs}
-    entries = [item.input for item in (*edits.own, *edits.shared)]
-    program = Program([edits.count, edits.all, edits.told, edits.listed[0].cell])
+    entries = [item.input for item in (*found.own, *found.shared)]
+    program = Program([count, everything, told, cell_of_first])
     then = [program.run(given) for given in book.given(book.generated_inputs())[: book.columns]]
     seen = set()
     for (identifier, column), (sheet, row, at) in book.input_cells.items():
@@ -170,10 +172,10 @@ def test_every_yellow_cell_counts_in_its_scenario(book: EstimateBook) -> None:
         value = "another" if isinstance(was, str) else 0.0137 if math.isnan(was) else was * 1.5 + 1
         now = program.vary(then[column], {guards.get(figure, figure): value})
         said, cell = (identifier, column), f"{sheet}!{xl_rowcol_to_cell(row, at)}"
-        assert now[edits.count] == 1, said
-        assert now[edits.all] >= 1 and then[column][edits.all] == 0, said
-        assert cell in now[edits.told], (said, now[edits.told])
-        assert now[edits.listed[0].cell].endswith(f", {cell}"), said
+        assert now[count] == 1, said
+        assert now[everything] >= 1 and then[column][everything] == 0, said
+        assert cell in now[told], (said, now[told])
+        assert now[cell_of_first].endswith(f", {cell}"), said
     assert seen == {figure for figure in entries if not figure.fixed}, "locked facts of the model apart"
 
 

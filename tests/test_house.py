@@ -279,7 +279,7 @@ def test_no_arithmetic_outside_equations(
     monkeypatch.setattr(quantity, "apply", watched)
     book = lay_out(estimate)
     assert {maker for maker in makers if not maker.startswith(("equations/", "ir/", "floors.py"))} == set()
-    assert {"equations/compare.py", "equations/sensitivity.py", "equations/summary.py"} <= makers | (
+    assert {"equations/compare.py", "equations/sensitivity.py", "equations/layers.py"} <= makers | (
         {"equations/compare.py"} if book.columns == 1 else set()
     )
     for figure in book.addresses:

@@ -30,7 +30,7 @@ def graphs(library: Library) -> tuple[EstimateGraph, ...]:
 def checks_of(graph: EstimateGraph) -> tuple[Check, ...]:
     """All checks of a workbook, with the alert that inputs changed."""
     made = stamp(graph, choice=graph.typed.faults)
-    return verdict(graph.checks, made.readable, (), made.unchanged, made.edits.told, 1).checks
+    return verdict(graph.checks, made.readable, (), made.unchanged, made.rows["stamp.edit.told"], 1).checks
 
 
 def test_every_reason_is_of_a_check_and_every_check_has_one(graphs: tuple[EstimateGraph, ...]) -> None:

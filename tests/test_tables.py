@@ -414,6 +414,22 @@ def test_rows_of_a_block_are_made_for_each(shop: Any) -> None:
     assert Program([rows["shop.sum"]]).run({})[rows["shop.sum"]] == 30
 
 
+def test_words_of_python_stand_in_ids_and_texts(shop: Any) -> None:
+    """An id may have a word of Python in it, a text the word `it`; a stated figure may be a fact."""
+    rows = shop(
+        """
+[shop] Places | each place
+place.{n}   Place {n} [1] := {n} ; where it stands
+
+[shop] Words
+way.from    First place [1] = place.1
+words       Words [1] = join('it is ', sum([place.*]), ' less ', way.from)
+"""
+    )
+    rows.make_in("place", *(Space(facts={"n": f"{n}"}) for n in (1, 2)))
+    assert Program([rows["shop.words"]]).run({})[rows["shop.words"]] == "it is 3 less 1"
+
+
 def test_an_id_comes_before_a_name_of_the_own_subject(shop: Any) -> None:
     rows = shop(
         "[shop] A\nstall.rent  Rent [USD] = stall.rent\ntwice  Twice [USD] = shop.stall.rent + stall.rent\n"
@@ -464,3 +480,13 @@ def test_a_fork_has_spaces_of_its_own(shop: Any) -> None:
         ((_, _, identifier),) = fork.places("shop")
         assert Program([fork[identifier]]).run({})[fork[identifier]] == number
         assert identifier == f"{home}.price" and identifier not in rows
+
+
+def test_a_file_uses_the_names_that_it_defines(shop: Any) -> None:
+    """Another file has its own of that name; in spaces that differ in facts a name stands for each of them."""
+    rows = shop(
+        "define cheap = {n} < 2\n[shop] A\neach fruit\n{n}.cheap  Cheap [flag] = where(cheap, 1, 0)\n"
+    )
+    rows.make_in("fruit", Space(facts={"n": "1"}), Space(facts={"n": "3"}))
+    cheap = [rows["shop.1.cheap"], rows["shop.3.cheap"]]
+    assert [Program(cheap).run({})[one] for one in cheap] == [1, 0]

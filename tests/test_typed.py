@@ -297,7 +297,9 @@ def test_every_dimension_is_looked_at() -> None:
 def test_every_assumption_is_looked_at() -> None:
     """Each that may be typed over, once; figures of the library are looked up, and overridden."""
     one = worked_out()
-    members = [item.input for item in stamp(one.equations).assumptions]
+    others = stamp(one.equations).others
+    assert others is not None
+    members = [item.input for of in (*one.equations.shared_cells[1:], others) for item in of.typed]
     assert len(set(members)) == len(members)
     assert set(members) == {
         figure

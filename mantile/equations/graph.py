@@ -41,6 +41,7 @@ from mantile.equations.plan import features_of_plan
 from mantile.equations.reasons import FEASIBILITY, PLAN
 from mantile.equations.roofline import make_modules
 from mantile.equations.serving import Serving, serving
+from mantile.equations.summary import make_summary
 from mantile.equations.tables import Equations, Space
 from mantile.equations.tensors import features_of_tensors
 from mantile.equations.typed import (
@@ -459,11 +460,14 @@ def build_graph(
             | full.ranges,
             decode_workers.ranks.replica,
         )
+    runs_on = rows[f"machines.words.{devices}" if devices else "machines.words"]
+    rows.know(*shown.values())
+    make_summary(rows, ir, runs_on, sets, (prefill_pass, decode_pass))
     if cells is not None:
         rows.know(*cells.inputs)
     return EstimateGraph(
         ir=ir,
-        machines=rows[f"machines.words.{devices}" if devices else "machines.words"],
+        machines=runs_on,
         library=library,
         frameworks=known,
         workers=sets,

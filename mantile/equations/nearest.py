@@ -84,6 +84,7 @@ def nearest(
     spaces = (Space(facts={"n": str(number), "run": run.id}) for number, run in enumerate(runs, 1))
     rows.make_in("measured run", *spaces)
     rows.know_as("nearest.degrees_here", join(*degrees(sets), ""))
+    rows.know_as("nearest.told", told(rows, rows["summary.degrees"]))
     rows.know_as("nearest.words", if_near(rows, told(rows, rows.node("nearest.degrees_here"))))
     facts = {column[0].name: column for column in table.values()}
     return (things("Measured runs", facts, "that can be near"),)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mantile.equations.display import sum_across
-from mantile.equations.stamp import Edits
 from mantile.graph.quantity import (
     InCase,
     Input,
@@ -59,10 +58,11 @@ class SignOff:
     section: Section
 
 
-def sign_off(edits: Edits, digest: str, scenarios: int) -> SignOff:
+def sign_off(changed: Quantity, digest: str, scenarios: int) -> SignOff:
     """A signature holds while the digest typed is that of the file, and nothing was edited.
 
     Args:
+        changed: inputs and headline results of a scenario that did.
         digest: eight hexadecimal digits, as footers show them.
         scenarios: columns of the workbook.
     """
@@ -75,7 +75,7 @@ def sign_off(edits: Edits, digest: str, scenarios: int) -> SignOff:
         "signature.edited",
         "Changed since it was made",
         "flag",
-        sum_across(edits.all, scenarios, "edits of all scenarios"),
+        sum_across(changed, scenarios, "edits of all scenarios"),
     )
     return SignOff(
         digest=here,

@@ -23,7 +23,7 @@ from mantile.graph.quantity import Input, Named, Node, Quantity, Section, ancest
 from mantile.graph.rewrite import GraphRewrite
 from mantile.graph.sentence import lowered
 
-DECODE, _INPUTS = "decode.", "inputs."
+DECODE, _FULLEST, _INPUTS = "decode.", "fullest.", "inputs."
 _TOTALS = {"": 0, "subtotal": Section.SUBTOTAL, "total": Section.TOTAL}
 _INPUT = re.compile(r"(?P<value>-?[\d.]+(?:e[+-]?\d+)?|'[^']*')(?: in (?P<low>\S+) to (?P<high>\S+))?")
 _IT = re.compile(r"\bit\b")
@@ -131,7 +131,7 @@ class Equations:
     _spaces: dict[str, tuple[Space, ...]] = field(default_factory=dict)
     _known: dict[str, Named] = field(default_factory=dict)
     _nodes: dict[str, Node] = field(default_factory=dict)
-    _aliases: dict[str, Line] = field(default_factory=dict)
+    _aliases: dict[str, dict[str, Line]] = field(default_factory=dict)
     _rows: dict[str, tuple[Line, Space]] = field(default_factory=dict)
     _over: dict[str, list[Line]] = field(default_factory=dict)
     _names: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -147,13 +147,13 @@ class Equations:
         for subject in subjects().values():
             self._blocks += filter(self._holds, subject.blocks)
             for line in filter(self._holds, subject.names):
-                if line.id in self._aliases:
-                    raise EquationError(
-                        f"{line.place}: {line.id} stands in {self._aliases[line.id].place} too"
-                    )
-                self._aliases[line.id] = line
+                of_subjects = self._aliases.setdefault(line.id, {})
+                if line.subject in of_subjects:
+                    there = of_subjects[line.subject].place
+                    raise EquationError(f"{line.place}: {line.id} stands in {there} too")
+                of_subjects[line.subject] = line
             self._again |= {again.line.id: again for again in subject.agains if self._holds(again.line)}
-        said = [line.parts["body"] for line in self._aliases.values()]
+        said = [line.parts["body"] for line in self._defined()]
         for body in (*said, *(by for again in self._again.values() for _, by in again.replaced)):
             self._ask(body)
         for block in self._blocks:
@@ -311,7 +311,7 @@ class Equations:
         """Make every row of the text; the places in it of these, of what is laid over them, and of names."""
         for identifier in self._rows:
             self.figure(identifier)
-        lines = [*(line for line, _ in self._rows.values()), *self._aliases.values()]
+        lines = [*(line for line, _ in self._rows.values()), *self._defined()]
         lines += (line for identifier, over in self._over.items() if identifier in self for line in over)
         return frozenset(line.place for line in lines)
 
@@ -399,6 +399,10 @@ class Equations:
                 for line, inner in self._lines(block, space):
                     if line.parts:
                         yield block, inner, inner.id(line)
+
+    def _defined(self) -> Iterator[Line]:
+        """The lines that give an expression a name."""
+        return (line for of_subjects in self._aliases.values() for line in of_subjects.values())
 
     def _holds(self, part: Block | Line, space: Space | None = None) -> bool:
         features = self.features if space is None else self.features | space.features
@@ -569,12 +573,14 @@ class Equations:
                     rewrite = self._made_again(again)
                     return rewrite.rewrite(self._find(full.removeprefix(f"{again}."), line, Space()))
         if name in self._aliases:
-            alias, here = self._aliases[name], f"{space.place}: {name}"
+            of_subjects = self._aliases[name]
+            alias = of_subjects.get(line.subject) or next(iter(of_subjects.values()))
+            here = f"{space.place}{space.facts if '{' in alias.parts['body'] else ''}: {alias.place}"
             if here not in self._nodes:
                 self._nodes[here] = q.as_node(self._read(alias, alias.parts["body"], space))
             return self._nodes[here]
-        for own, shared in ((DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
-            if name.startswith(own):  # the same as for all where decode has no accelerators of its own
+        for own, shared in ((_FULLEST, DECODE), (DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
+            if name.startswith(own):  # the same as for all where there are no accelerators of their own
                 return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
         raise EquationError(f"{line.place}: no row {name}{_nearest(name, self._all())}")
 

@@ -103,29 +103,30 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     headline_stamp = stamp(equations, typed_choice, choice_faults, bool(book.ready))
     _store_headlines(book, headline_stamp)
     others = None if headline_stamp.others is None else headline_stamp.others.faults
-    named = headline_stamp.edits.named
-    ready = None if named is None else Ready(book.ready, counted(book.columns), named.now)
+    rows = headline_stamp.rows
+    ready = None
+    if book.ready:
+        ready = Ready(book.ready, counted(book.columns), rows["stamp.edit.named"])
     check_verdict = verdict(
         equations.checks,
         headline_stamp.readable,
         [faults for faults in (others, choice_faults) if faults is not None],
         headline_stamp.unchanged,
-        headline_stamp.edits.told,
+        rows["stamp.edit.told"],
         book.columns,
         ready,
     )
     master = check_verdict.headline
     tuned = tuning(equations.workers, equations.figures)
-    edits = headline_stamp.edits
-    signatures = sign_off(edits, book.digest, book.columns)
+    signatures = sign_off(rows["stamp.edit.all"], book.digest, book.columns)
     for column, stamps in enumerate(book.stamps):
-        stamps[edits.of_base.id] = 0 if column else 1
-        if named is not None:
-            stamps[named.then.id] = 0 if column in book.ready else 1
+        stamps["stamp.edit.of_base"] = 0 if column else 1
+        stamps["stamp.edit.counted"] = 0 if column in book.ready else 1
     more: dict[str, tuple[Row, ...]] = {
-        LINES: tuple(item.line for item in edits.measured),
-        STATES: tuple(item.state for item in edits.measured),
+        LINES: tuple(item.line for item in headline_stamp.measured),
+        STATES: tuple(item.state for item in headline_stamp.measured),
     }
+    (generated,) = rows.sections("stamp", "As generated")
     sections = {
         **equations.sheets,
         INPUTS_SHEET: (
@@ -137,15 +138,15 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
                     *((headline_stamp.lines,) if section.title == LINES else ()),
                 )
             ),
-            *headline_stamp.of_others,
-            edits.section,
+            *(() if headline_stamp.others is None else (headline_stamp.others.section,)),
+            *rows.sections("stamp", "All assumptions", "What was edited"),
             signatures.section,
         ),
         EFFICIENCY: (
             *_without(equations.sheets[EFFICIENCY], {*tuned.cells}),
             *(replace(section, part=CALIBRATION) for section in tuned.sections),
         ),
-        CALCULATION: _behind(equations.sheets[CALCULATION], replace(headline_stamp.section, part="Cost")),
+        CALCULATION: _behind(equations.sheets[CALCULATION], replace(generated, part="Cost")),
     }
 
     select(book)
@@ -164,10 +165,11 @@ def lay_out(estimate: Estimate, bundle: Bundle | None = None) -> EstimateBook:
     effects = sensitivity(estimate)
     varied = selected(effects, estimate)
     sensitivity_part, sweep_part = what_if_sheet(
-        book, master, chosen, edits.own, varied, None if ready is None else ready.counted
+        book, master, chosen, headline_stamp.own, varied, None if ready is None else ready.counted
     )
-    book.store_inputs((*edits.own, *edits.shared))
-    found = _trace(book, effects, [item.input for item in (*edits.own, *edits.shared)])
+    every = (*headline_stamp.own, *headline_stamp.shared)
+    book.store_inputs(every)
+    found = _trace(book, effects, [item.input for item in every])
     audit = audit_sheet(book, master, last_column(book.columns))
     row = add_checks(book, audit, 2, check_verdict)
     row = add_assumptions(book, audit, row, effects, sensitivity_part.figures.effects, found)

@@ -9,7 +9,7 @@ from mantile.equations.metrics import Metric, worked_out_id
 from mantile.equations.sensitivity import JUDGED
 from mantile.equations.signature import HOLDS, NOT_SIGNED, SignOff
 from mantile.equations.since import Followed, followed, followed_input
-from mantile.equations.stamp import STAMPED, Stamp, unchanged
+from mantile.equations.stamp import EDITS, STAMPED, Stamp, unchanged
 from mantile.equations.trace import Trace
 from mantile.estimates.overrides import by_scenario
 from mantile.graph.quantity import NOT_KNOWN, Input, Named, Node, Value
@@ -129,7 +129,7 @@ def _live(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> None:
 
 def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     """What was edited since in each scenario, and how much; the row after it."""
-    edits, grey = stamp.edits, style.HEADER.but(bottom=_RULE)
+    rows, grey = stamp.rows, style.HEADER.but(bottom=_RULE)
     texts = ("edits", "cell that holds something else", "", "as generated", "now")
     for column, text in enumerate(texts):
         sheet.set_text(row, column, text, grey)
@@ -137,18 +137,19 @@ def _edits(book: EstimateBook, sheet: Sheet, row: int, stamp: Stamp) -> int:
     sheet.heights[row] = 20
     scenarios = [*enumerate(LETTERS[: book.side_by_side])]
     for place, letter in scenarios:
-        for edit in edits.listed[: _OF_OTHERS if place else None]:
+        for number in range(1, _OF_OTHERS + 1 if place else EDITS + 1):
             row += 1
             sheet.heights[row] = 18
             sheet.set_text(row, 0, letter if len(scenarios) > 1 else "", _LINE)
-            for column, words in zip((_WHAT, _WHY, _CHECKS), (edit.cell, edit.was, edit.now), strict=True):
+            for column, what in ((_WHAT, "cell"), (_WHY, "was"), (_CHECKS, "now")):
+                words = rows[f"stamp.edit.{number}.{what}"]
                 sheet.set_formula(row, column, words, _LINE.but(colour=style.LINK), scenario=place)
             sheet.set_style(row, 0, LAST, _LINE)
     row += 1
     sheet.set_text(row, _WHAT, "in all, each marked where it was typed", _LINE)
     for place, letter in scenarios:
         look = style.VALUE.but(bottom=_RULE, colour=style.LINK, form=f'"{letter}: "0')
-        sheet.set_formula(row, _CHECKS + place, edits.count, look, scenario=place)
+        sheet.set_formula(row, _CHECKS + place, rows["stamp.edit.count"], look, scenario=place)
     sheet.set_style(row, 0, LAST, _LINE)
     return row + 1
 

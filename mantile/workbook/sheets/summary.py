@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mantile.equations.checks import Verdict
 from mantile.equations.stamp import Stamp
-from mantile.equations.summary import heading, trust
 from mantile.equations.sweep import seen_from_elsewhere
+from mantile.equations.tables import Equations
 from mantile.graph.quantity import Input
 from mantile.library.fields import DECODE
 from mantile.library.runs import NOTHING_NEAR
@@ -16,7 +16,7 @@ from mantile.workbook.sheets.audit import ASSUMPTIONS, LOG
 from mantile.workbook.sheets.contents import add_contents
 from mantile.workbook.sheets.frame import show_master
 from mantile.workbook.sheets.sensitivity import SensitivityPart
-from mantile.workbook.sheets.summary_charts import CHART_DATA, SummaryCharts
+from mantile.workbook.sheets.summary_charts import CHART_DATA, SummaryCharts, add_all
 from mantile.workbook.sheets.summary_tiles import add_tiles
 from mantile.workbook.sheets.sweep import SweepPart
 from mantile.workbook.sheets.workings import typed
@@ -94,7 +94,9 @@ def summary_sheet(
 ) -> None:
     """Fill the Summary sheet."""
     sheet = book.sheets["Summary"]
-    _heading(book, sheet, verdict)
+    of_workbook = stamp.rows
+    of_workbook.know(verdict.master, verdict.headline, verdict.alerts, verdict.stamp)
+    _heading(book, sheet, verdict, of_workbook)
     add_tiles(book, sheet)
     _section_head(sheet, _LIMITS, "What limits it")
     for column, (limit, colour) in enumerate(style.BOUND_TEXTS.items(), 6):
@@ -107,7 +109,7 @@ def summary_sheet(
     for row in (_LIMITS, _OUTLOOK):
         sheet.set_style(row, FIRST + 1, LAST, style.SECTION_HEAD)
     SummaryCharts(book, sheet).lay_out(sensitivity_part, sweep_part)
-    _trust(book, sheet, verdict, stamp)
+    _trust(book, sheet, of_workbook)
     sheet.freeze, sheet.paper = (2, 0), A4
     sheet.print_area = (0, FIRST, _CONTENTS - 2, LAST)
 
@@ -165,53 +167,46 @@ def _selector(book: EstimateBook, sheet: Sheet, row: int, column: int, figure: I
     typed(book, sheet, row, column, figure, 0, look)
 
 
-def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict) -> None:
+def _heading(book: EstimateBook, sheet: Sheet, verdict: Verdict, of_workbook: Equations) -> None:
     """The answer and the plan in words; the verdict of the checks, and whether inputs changed."""
-    texts = heading(book.estimate.equations, book.estimate.model.name, verdict)
-    book.add_quantity(sheet, 0, FIRST, texts.answer, style.SUMMARY_TITLE)
-    book.add_quantity(sheet, CHART_DATA + 1, FIRST, texts.workload, style.Style(size=style.SMALL))
-    book.add_quantity(sheet, CHART_DATA + 2, FIRST, texts.first, style.Style(size=style.SMALL))
-    book.add_quantity(sheet, CHART_DATA + 2, FIRST + 1, texts.speeds, style.Style(size=style.SMALL))
-    for number, part in enumerate(texts.parts, start=3):
-        book.add_quantity(sheet, CHART_DATA + 1, FIRST + number, part, style.Style(size=style.SMALL))
-    book.add_quantity(sheet, CHART_DATA + 1, FIRST + 1, texts.asked, style.Style(size=style.SMALL))
-    book.add_quantity(sheet, 1, FIRST, texts.plan, style.PURPOSE)
+    rows = book.estimate.equations.rows
+    book.add_quantity(sheet, 0, FIRST, rows["summary.answer"], style.SUMMARY_TITLE)
+    add_all(book, sheet, CHART_DATA + 1, FIRST, "workload", "asked")
+    add_all(book, sheet, CHART_DATA + 2, FIRST, "first", "speeds")
+    parts = ("short_first", "no_first", "speeds_and_limits", "in_full", "drafted")
+    add_all(book, sheet, CHART_DATA + 1, FIRST + 3, *parts)
+    book.add_quantity(sheet, 1, FIRST, rows["summary.plan"], style.PURPOSE)
     show_master(sheet, 0, LAST, verdict.headline)
-    link = book.link_to_part(LOG)
-    book.add_quantity(sheet, 1, LAST, texts.status, style.BACK, scenario=ACROSS, link=link)
+    status, link = of_workbook["summary.status"], book.link_to_part(LOG)
+    book.add_quantity(sheet, 1, LAST, status, style.BACK, scenario=ACROSS, link=link)
 
 
 def _section_head(sheet: Sheet, row: int, text: str) -> None:
     sheet.set_text(row, FIRST, text, style.SECTION_HEAD)
 
 
-def _trust(book: EstimateBook, sheet: Sheet, verdict: Verdict, stamp: Stamp) -> None:
+def _trust(book: EstimateBook, sheet: Sheet, of_workbook: Equations) -> None:
     """How good the evidence is, what checks say, whether results are those of generation; the nearest run."""
-    line, texts = style.Style(size=9.5), trust(book.estimate.equations, verdict, stamp)
+    line, equations = style.Style(size=9.5), book.estimate.equations
+    rows = equations.rows
     for column, head in ((1, "How good is the evidence"), (4, "Checks"), (7, "As generated")):
         sheet.set_text(_TRUST, column, head, style.SECTION_HEAD)
     sheet.set_style(_TRUST, FIRST, LAST, style.SECTION_HEAD)
-    for row, column, figure in (
-        (1, 1, texts.profile),
-        (2, 1, texts.ranges),
-        (2, 4, texts.floors),
-        (1, 7, texts.generated),
-    ):
-        book.add_quantity(sheet, _TRUST + row, column, figure, line)
-    for row, column, figure in ((1, 4, texts.checks), (3, 4, texts.advice), (2, 7, texts.live)):
-        book.add_quantity(sheet, _TRUST + row, column, figure, line, scenario=ACROSS)
-    for column, part in enumerate(texts.parts, FIRST + 3):
-        book.add_quantity(sheet, CHART_DATA, column, part, style.Style(size=style.SMALL))
+    for row, column, name in ((1, 1, "profile"), (2, 1, "ranges"), (2, 4, "floors")):
+        book.add_quantity(sheet, _TRUST + row, column, rows[f"summary.{name}"], line)
+    book.add_quantity(sheet, _TRUST + 1, 7, of_workbook["summary.generated"], line)
+    for row, column, name in ((1, 4, "checks"), (3, 4, "advice"), (2, 7, "live")):
+        book.add_quantity(sheet, _TRUST + row, column, of_workbook[f"summary.{name}"], line, scenario=ACROSS)
+    parts = (f"generated.{name}{short}" for short in ("", ".short") for name in ("ttft", "tpot"))
+    add_all(book, sheet, CHART_DATA, FIRST + 3, *parts, rows=of_workbook)
     leads = "Assumptions: what moves the answer; Log: where it comes from"
     sheet.set_text(_TRUST + 3, 1, leads, line, link=book.link_to_part(ASSUMPTIONS))
     sheet.set_text(_TRUST + 3, 7, book.imprint, line)
-    equations = book.estimate.equations
     if not equations.nearest and equations.library.measured.runs:
         sheet.set_text(_TRUST + 4, FIRST, NOTHING_NEAR.capitalize(), line)
-    if texts.nearest is not None:
-        words, run, plan = texts.nearest
-        for row, figure in ((CHART_DATA, run), (CHART_DATA + 1, plan)):
-            book.add_quantity(sheet, row, FIRST + 2, figure, style.Style(size=style.SMALL))
-        place = book.addresses[equations.rows["nearest.place"]]
+    if equations.nearest:
+        add_all(book, sheet, CHART_DATA, FIRST + 2, "nearest_run")
+        add_all(book, sheet, CHART_DATA + 1, FIRST + 2, "degrees")
+        place = book.addresses[rows["nearest.place"]]
         link = f"internal:'{place.sheet}'!A{place.row}"  # the row above: the head of the block
-        book.add_quantity(sheet, _TRUST + 4, FIRST, words, line, link=link)
+        book.add_quantity(sheet, _TRUST + 4, FIRST, rows["summary.nearest"], line, link=link)

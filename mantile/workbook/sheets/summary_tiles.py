@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mantile.equations.display import or_not_known
+from mantile.equations.display import or_not_known, told
 from mantile.equations.metrics import (
     DECODE_MBU,
     E2E,
@@ -22,17 +22,17 @@ from mantile.equations.metrics import (
     USD_PER_MILLION_OUTPUT_TOKENS,
     Metric,
 )
-from mantile.equations.summary import Tile, all_tokens, tiles
 from mantile.graph.operations import table_format
 from mantile.graph.quantity import Node, Quantity
 from mantile.graph.sentence import sentence
 from mantile.workbook import style
 from mantile.workbook.book import Cell, Sheet
 from mantile.workbook.estimate_book import EstimateBook
-from mantile.workbook.sheets.summary_charts import CHART_DATA
+from mantile.workbook.sheets.summary_charts import CHART_DATA, add_all
 
 _QUESTIONS, _LABEL, _NUMBER, _LINE, _DEFINITION, _SECOND, _OTHER = 8, 9, 10, 11, 12, 13, 14  # rows
 _ENDS = (2, 5, 7)  # last columns of questions
+_PARTS = ("long", "number", "range.short", "range.low", "range.high")  # of texts; they stand below the page
 _RANGE_OF_MEMORY = 5  # column of its words among those of the others; texts of the head stand in its own
 
 
@@ -44,7 +44,7 @@ class _Tile:
         column: where it stands.
         key: of its texts.
         figure, unit, form: the large number, the unit in which it is shown and its format.
-        definition: below it, unless the texts have one that follows the scenario.
+        definition: below it, unless there is one that follows the scenario.
         second: what the second number is.
         other, other_form: the second number, in its own unit.
         other_unit: the unit in which that is shown, where it is another one.
@@ -71,19 +71,18 @@ def add_tiles(book: EstimateBook, sheet: Sheet) -> None:
         6: "HOW MUCH IN TOTAL?",
         8: "WHAT DOES IT COST?",
     }
-    texts = tiles(book.estimate.equations)
     for tile in _tiles(book):
         look = style.TILE.but(size=style.SMALL, bold=True, colour=style.NAVY, top=(style.THICK, style.NAVY))
         cell = Cell(look.but(right=_edge(tile.column)), text=questions.get(tile.column))
         sheet.set_cell(_QUESTIONS, tile.column, cell)
-        words = texts[tile.key]
-        _numbers(book, sheet, tile, words.number)
-        _texts(book, sheet, tile, words)
-        if words.range is not None:
-            column = _RANGE_OF_MEMORY if tile.key == "memory" else tile.column
-            book.add_quantity(sheet, CHART_DATA + 2, column, words.range, style.Style(size=style.SMALL))
-        for row, part in enumerate(words.parts, CHART_DATA + 3):
-            book.add_quantity(sheet, row, tile.column, part, style.Style(size=style.SMALL))
+        _numbers(book, sheet, tile)
+        _texts(book, sheet, tile)
+        column = _RANGE_OF_MEMORY if tile.key == "memory_used" else tile.column
+        add_all(book, sheet, CHART_DATA + 2, column, f"tile.{tile.key}.range")
+        found = (f"tile.{tile.key}.{part}" for part in _PARTS)
+        there = (part for part in found if f"summary.{part}" in book.estimate.equations.rows)
+        for row, part in enumerate(there, CHART_DATA + 3):
+            add_all(book, sheet, row, tile.column, part)
     fail = style.Style(colour=style.FAIL, bold=True)
     rule = {"type": "cell", "criteria": "==", "value": 0, "format": fail}
     sheet.conditional.append(((_NUMBER, 1, _NUMBER, 1), rule))
@@ -112,7 +111,7 @@ def _fit_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             book,
             MEMORY_PER_ACCELERATOR,
             column=2,
-            key="memory",
+            key="memory_used",
             label=MEMORY_PER_ACCELERATOR.label,
             second="of which weights",
             other=equations.fullest["memory.weights"],
@@ -155,7 +154,6 @@ def _speed_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
 
 def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
     equations = book.estimate.equations
-    total = all_tokens(equations)
     return (
         _metric(
             book,
@@ -175,7 +173,7 @@ def _total_tiles(book: EstimateBook) -> tuple[_Tile, ...]:
             label="Per accelerator",
             form=table_format(OUTPUT_TOKENS_PER_S_PER_ACCELERATOR.large_digits),
             second="Tokens per second",
-            other=total,
+            other=equations.rows.node("all_tokens"),
             other_form=style.FRONT["total"],
         ),
     )
@@ -246,13 +244,17 @@ def _headline_form(metric: Metric) -> str:
     return style.amount(metric.large_digits, metric.display_unit)
 
 
-def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile, time: Node | None) -> None:
-    """The large number, which leads to its row and says how it is worked out, and the second number."""
-    figure = tile.figure
+def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
+    """The large number, which leads to its row and says how it is worked out, and the second number.
+
+    A time is told in words where it is a long one.
+    """
+    figure, rows = tile.figure, book.estimate.equations.rows
     look = style.TILE.but(right=_edge(tile.column), bold=True, colour=style.NAVY)
     large = look.but(size=22, form=book.currency.number_format(tile.form))
     note = f"{figure.label}: {sentence(figure)}\n\n{figure.id}, on {book.addresses[figure].sheet}"
-    shown = or_not_known(book.displayed(figure, tile.unit)) if time is None else time
+    time = f"summary.tile.{tile.key}.number"
+    shown = told(figure, rows[time]) if time in rows else or_not_known(book.displayed(figure, tile.unit))
     cell = Cell(large, expression=shown, link=book.link_to(figure), note=note)
     sheet.set_cell(_NUMBER, tile.column, cell)
     other = tile.other
@@ -262,19 +264,21 @@ def _numbers(book: EstimateBook, sheet: Sheet, tile: _Tile, time: Node | None) -
     sheet.set_formula(_OTHER, tile.column, or_not_known(other), small)
 
 
-def _texts(book: EstimateBook, sheet: Sheet, tile: _Tile, words: Tile) -> None:
+def _texts(book: EstimateBook, sheet: Sheet, tile: _Tile) -> None:
+    """What stands around the numbers: a fixed text, unless there is one that follows the scenario."""
     look = style.TILE.but(right=_edge(tile.column))
-    sheet.set_text(_LABEL, tile.column, tile.label, look)
-    book.add_quantity(sheet, _LINE, tile.column, words.line, look.but(colour=style.INK))
     small = look.but(size=style.SMALL, wrap=True, valign="top")
-    if words.definition is None:
-        sheet.set_text(_DEFINITION, tile.column, tile.definition, small)
-    else:
-        book.add_quantity(sheet, _DEFINITION, tile.column, words.definition, small)
-    if words.second is None:
-        sheet.set_text(_SECOND, tile.column, tile.second, look)
-    else:
-        book.add_quantity(sheet, _SECOND, tile.column, words.second, look)
+    sheet.set_text(_LABEL, tile.column, tile.label, look)
+    for row, part, text, style_of in (
+        (_LINE, "", "", look.but(colour=style.INK)),
+        (_DEFINITION, ".definition", tile.definition, small),
+        (_SECOND, ".second", tile.second, look),
+    ):
+        name, rows = f"summary.tile.{tile.key}{part}", book.estimate.equations.rows
+        if name in rows:
+            book.add_quantity(sheet, row, tile.column, rows[name], style_of)
+        else:
+            sheet.set_text(row, tile.column, text, style_of)
 
 
 def _edge(column: int) -> tuple[int, str] | None:
