@@ -483,10 +483,10 @@ def test_a_fork_has_spaces_of_its_own(shop: Any) -> None:
 
 
 def test_a_file_uses_the_names_that_it_defines(shop: Any) -> None:
-    """Another file has its own of that name; in spaces that differ in facts a name stands for each of them."""
-    rows = shop(
-        "define cheap = {n} < 2\n[shop] A\neach fruit\n{n}.cheap  Cheap [flag] = where(cheap, 1, 0)\n"
-    )
+    """Another file may have its own; in spaces that differ in facts a name stands for each of them."""
+    text = "define cheap = price.{n} <= stall.rent\n[shop] A\neach fruit\nprice.{n}  Price [USD] := {n}\n"
+    rows = shop(f"{text}cheap.{{n}}  Cheap [flag] = where(cheap, 1, 0)\n")
     rows.make_in("fruit", Space(facts={"n": "1"}), Space(facts={"n": "3"}))
-    cheap = [rows["shop.1.cheap"], rows["shop.3.cheap"]]
-    assert [Program(cheap).run({})[one] for one in cheap] == [1, 0]
+    cheap = [rows["shop.cheap.1"], rows["shop.cheap.3"]]
+    found = Program(cheap).run({})
+    assert [found[one] for one in cheap] == [1, 0]

@@ -15,6 +15,7 @@ from mantile.equations.placement import BAND, Placement
 from mantile.equations.ready_columns import counted
 from mantile.equations.tables import Equations
 from mantile.equations.text import EquationError, Line, subjects
+from mantile.graph.quantity import Input, Node, Quantity, ancestors, children
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
@@ -134,6 +135,7 @@ def lint_text(library: Library) -> Linted:
                 **asked,
             )
             rows = graph.rows
+            findings += (f"a circle: {identifier} ({name})" for identifier in _circles(graph))
             placed = Placement(graph.decode_workers, "placement", BAND, BAND).rows
             for view in (rows, placed, *_views(graph)):
                 places |= view.make_all()
@@ -143,6 +145,16 @@ def lint_text(library: Library) -> Linted:
     missed = {line.place: line.id for line in _lines() if line.place not in places}
     findings += (f"{place}: no structure makes {identifier}" for place, identifier in missed.items())
     return Linted(len(subjects()), len(_STRUCTURES), made, tuple(findings))
+
+
+def _circles(graph: EstimateGraph) -> Iterator[str]:
+    """Rows of a structure that follow from themselves."""
+    met = set[Node]()
+    for node in ancestors(*graph.figures.values()):
+        met.add(node)
+        yield from (
+            part.id for part in children(node) if isinstance(part, Input | Quantity) and part not in met
+        )
 
 
 def _views(graph: EstimateGraph) -> Iterator[Equations]:

@@ -166,6 +166,9 @@ class Equations:
         Rows within blocks of other spaces are made behind those: name these first.
         """
         self._spaces[name] = spaces
+        for space in spaces:
+            for fact in space.facts.values():
+                self._ask(fact)
         for block in self._blocks:
             if block.each == name:
                 for space in spaces:

@@ -62,6 +62,9 @@ class Variations:
             id_prefix, label_suffix: what ids of the new figures begin with and labels end in.
         """
         rewrite = GraphRewrite(replacements, (), id_prefix, label_suffix, self._order, short=True)
+        for node, _ in self._order:  # those first that others follow from: a long way is no deep recursion
+            if isinstance(node, Quantity) and rewrite.depends(node):
+                rewrite.rewrite(node)
         changed = {name: rewrite.rewrite(figure) for name, figure in self.results.items()}
         originals: dict[Named, Named] = {
             again: original
