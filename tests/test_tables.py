@@ -486,7 +486,7 @@ def test_a_file_uses_the_names_that_it_defines(shop: Any) -> None:
     """Another file may have its own; in spaces that differ in facts a name stands for each of them."""
     text = "define cheap = price.{n} <= stall.rent\n[shop] A\neach fruit\nprice.{n}  Price [USD] := {n}\n"
     rows = shop(f"{text}cheap.{{n}}  Cheap [flag] = where(cheap, 1, 0)\n")
-    rows.make_in("fruit", Space(facts={"n": "1"}), Space(facts={"n": "3"}))
-    cheap = [rows["shop.cheap.1"], rows["shop.cheap.3"]]
+    rows.make_in("fruit", Space(facts={"n": "1"}), Space(facts={"n": "30"}))
+    cheap = [rows["shop.cheap.1"], rows["shop.cheap.30"]]
     found = Program(cheap).run({})
     assert [found[one] for one in cheap] == [1, 0]
