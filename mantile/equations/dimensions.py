@@ -44,7 +44,7 @@ def dimensions(
         input_tokens=inputs.input_tokens,
         output_tokens=inputs.output_tokens,
         decode_requests=rows.node("requests_of_floor"),
-        step_tokens=None if decode_workers.speculation is None else decode_workers.emitted,
+        step_tokens=rows["speculation.emitted"] if "speculation" in rows.features else None,
     )
 
 

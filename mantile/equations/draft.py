@@ -86,9 +86,11 @@ def draft(
 
 def _one_token(workers: Workers, figures: tuple[Named, ...]) -> GraphRewrite:
     """The step with one token of each request, with the batch there is."""
-    drafts = workers.speculation
-    assert drafts is not None
-    one: dict[Named, Node] = {drafts.checked: TOKENS_PER_STEP, drafts.check_time: as_node(0)}
+    rows = workers.rows
+    one: dict[Named, Node] = {
+        rows["speculation.checked"]: TOKENS_PER_STEP,
+        rows["speculation.check_time"]: as_node(0),
+    }
     one |= {figure: figure for section in workers.memory.sections for figure in section.figures()}
     return GraphRewrite(one, (), AGAIN, ", one token", figures)
 

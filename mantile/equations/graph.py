@@ -65,6 +65,7 @@ from mantile.graph.quantity import (
     Section,
     Table,
     ancestors,
+    defined,
     precedents,
     span,
 )
@@ -79,6 +80,7 @@ from mantile.ir.modules import (
 from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
 from mantile.library.request_classes import RequestClass
+from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 Sheets = dict[str, tuple[Section, ...]]
 
@@ -286,7 +288,7 @@ def build_graph(
         | frozenset({"capacity"} if demand is not None else {})
         | (frozenset() if several is None else several.features)
     )
-    rows.know(*constant.ALL, TOLERANCE, *ir.facts.values())
+    rows.know(*constant.ALL, TOLERANCE, *ir.facts.values(), _published_rate())
     spaces = _machines(disaggregated, devices)
     rows.make_in("machine", *spaces)
     make_devices(rows, devices)
@@ -314,8 +316,8 @@ def build_graph(
     follow_limits(inputs, rows)
     if "prefix.hit_default" in rows:
         inputs.set_default("prefix_hit_rate", rows["prefix.hit_default"])
-    if prefill_workers.speculation is not None:
-        inputs.set_default("acceptance_length", prefill_workers.speculation.length)
+    if "speculation" in rows.features:
+        inputs.set_default("acceptance_length", rows["speculation.length"])
     if several is None:
         inputs.set_default("input_spread", rows["spread.evenly"])
         inputs.set_default("output_spread", rows["spread.usual"])
@@ -495,6 +497,14 @@ def build_graph(
         rows=rows,
         capacity=cells,
     )
+
+
+def _published_rate() -> Input:
+    """The chance that a first draft token is accepted, until a scenario states one."""
+    rate = SCENARIO_FIELDS["acceptance_rate"].default
+    assert isinstance(rate, float)
+    words = "published of one model"
+    return defined("speculation.published_rate", "Acceptance rate by default", "1", rate, words)
 
 
 def _features(

@@ -14,8 +14,6 @@ COUNTS = Quantity(
 )
 READY = "ready"
 """What a column is called until it has a name."""
-NOT_USED = "–"
-"""In place of its results."""
 
 
 def counted(scenarios: int) -> Quantity:
@@ -27,11 +25,6 @@ def counted(scenarios: int) -> Quantity:
 def name_of(scenario: int, otherwise: str = READY) -> Node:
     """The name of a ready column, or what is said where it has none."""
     return choose(1 + in_scenario(COUNTS, scenario), otherwise, in_scenario(NAME, scenario))
-
-
-def if_it_counts(scenario: int, value: Node, otherwise: Node | str = NOT_USED) -> Node:
-    """A value of a ready column once it has a name."""
-    return choose(1 + in_scenario(COUNTS, scenario), otherwise, value)
 
 
 def where_it_counts(count: Node) -> Node:

@@ -205,9 +205,10 @@ def _kind(module: Module, phase: str, spans: Mapping[AttentionSpan, str], worker
             facts = {"context": f"context{spans[FULL]}"}
             return _Kind(("indexer", f"indexer in {phase}"), facts, reads)
         case Recurrence():
-            drafts = frozenset() if prefill or workers.speculation is None else frozenset({"drafts"})
             facts = {"kernel": work.kernel.id}
-            return _Kind(("recurrent state", f"recurrent state in {phase}"), facts, both | drafts)
+            if not prefill and "speculation" in workers.rows.features:
+                both |= {"drafts"}
+            return _Kind(("recurrent state", f"recurrent state in {phase}"), facts, both)
         case Elementwise():
             launched = frozenset() if work.kind == "sorted" else frozenset({"launched"})
             return _Kind((f"kernel, {work.kind}",), {}, launched | {"moves"})

@@ -12,7 +12,6 @@ from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.memory import Memory, memory
 from mantile.equations.override import Overridable
 from mantile.equations.plan import Sharding, sharding
-from mantile.equations.speculation import Speculation, emitted, speculation
 from mantile.equations.support import support
 from mantile.equations.tables import Equations, OfSpace
 from mantile.equations.tensors import Tensors, tensors
@@ -42,13 +41,7 @@ class Workers:
     plan: Sharding
     tensors: Tensors
     memory: Memory
-    speculation: Speculation | None
     rows: OfSpace
-
-    @property
-    def emitted(self) -> Node:
-        """Tokens of a request that a decode step gives, on average."""
-        return emitted(self.speculation)
 
     @property
     def prompt(self) -> Node:
@@ -136,7 +129,6 @@ def workers(
     factors = efficiency(library, inputs, ranks, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, rows)
-    drafts = speculation(rows)
     rows.know(
         *(row for section in factors.sections for row in section.figures()),
         *factors.factors.values(),
@@ -152,7 +144,6 @@ def workers(
         plan=plan,
         tensors=stored,
         memory=memory(ir, dtypes, plan, stored, rows),
-        speculation=drafts,
         rows=rows.in_space(""),
     )
 
