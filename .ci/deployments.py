@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.build import build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Node
 from mantile.ir.build import build_ir

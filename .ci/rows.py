@@ -20,7 +20,8 @@ from typing import Any
 
 import yaml
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.build import build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.graph import quantity as q
 from mantile.ir.build import build_ir
 from mantile.library.models import load_model

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from conftest import KINDS, models_to_try
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.build import build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity

@@ -24,7 +24,7 @@ import yaml
 
 import mantile
 from mantile.cli import main
-from mantile.equations.graph import build_graph
+from mantile.equations.build import build_graph
 from mantile.equations.reasons import REASONS
 from mantile.estimates.estimate import estimate
 from mantile.ir.build import build_ir

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 import mantile
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.build import build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.estimates.estimate import Estimate
 from mantile.graph import quantity
 from mantile.graph.quantity import Quantity

@@ -17,7 +17,7 @@ from live import edit, few, place
 from simulation import FIRST, MIXED, WHOLE, Engine, Kind, Seen, simulate
 from units import check_units
 
-from mantile.equations.graph import build_graph
+from mantile.equations.build import build_graph
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Quantity

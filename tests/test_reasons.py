@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from mantile.equations.build import build_graph
 from mantile.equations.checks import Check, verdict
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.reasons import GROUPS, REASONS, reasons
 from mantile.equations.stamp import stamp
 from mantile.ir.build import build_ir

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 
 from mantile.equations import tables, text
-from mantile.equations.graph import build_graph
+from mantile.equations.build import build_graph
 from mantile.equations.tables import Equations, Space
 from mantile.equations.text import FOLDER, EquationError, read, subjects
 from mantile.graph.evaluate import Program

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from units import UnitError, check_units, parse
 
-from mantile.equations.graph import build_graph
+from mantile.equations.build import build_graph
 from mantile.estimates.estimate import Estimate
 from mantile.graph import quantity as q
 from mantile.graph.quantity import Input, Node, Quantity

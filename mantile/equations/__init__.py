@@ -22,5 +22,5 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
     floor                    mantile/floors.py
 
 What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode
-workers. graph.py puts everything together.
+workers. build.py puts everything together.
 """

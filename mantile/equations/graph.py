@@ -2,59 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
 from mantile.equations import constant
-from mantile.equations.capacity import DemandCells, demand_cells
-from mantile.equations.checks import TOLERANCE, Checked, Checks, checks, make_sides, standing
-from mantile.equations.classes import Classes, followed, mix, of_mixture, request_classes
-from mantile.equations.collectives import kinds_of_messages, know_passes
-from mantile.equations.correction import corrections
+from mantile.equations.capacity import DemandCells
+from mantile.equations.checks import Checks
+from mantile.equations.classes import Classes, of_mixture
 from mantile.equations.decode import Decoding
-from mantile.equations.devices import OF_FIRST, Devices, unlike
-from mantile.equations.devices_passes import know_ends, on_devices
-from mantile.equations.devices_splits import other_splits
-from mantile.equations.dimensions import dimensions
-from mantile.equations.disaggregated import InDecode, in_decode
-from mantile.equations.engine import engines, follow_limits
-from mantile.equations.evidence import evidence, evidence_features
+from mantile.equations.devices import OF_FIRST, Devices
+from mantile.equations.disaggregated import InDecode
 from mantile.equations.fallback import COLUMN_IN_USE
-from mantile.equations.forward import Pass, forward, times_of_experts
-from mantile.equations.framework import Frameworks, frameworks, kinds_of_schedulers
-from mantile.equations.fullest import Fullest, make_devices
-from mantile.equations.handover import hand_over
-from mantile.equations.inputs import Workload, ranks_of, workload
-from mantile.equations.kv_cache import features_of_caches
-from mantile.equations.link import LinkTable, link_table
-from mantile.equations.measured import measured
-from mantile.equations.memory import features_of_weights
-from mantile.equations.metrics import OF_COST, Metric, headlines, metrics_of, per_day
-from mantile.equations.mixed import operations_of, steps_of
-from mantile.equations.model import ModelSize, model
-from mantile.equations.nearest import FEATURE, nearest
+from mantile.equations.forward import Pass
+from mantile.equations.framework import Frameworks
+from mantile.equations.fullest import Fullest
+from mantile.equations.inputs import Workload
+from mantile.equations.link import LinkTable
+from mantile.equations.metrics import OF_COST, Metric
+from mantile.equations.model import ModelSize
 from mantile.equations.override import OVERRIDE, Overridable
-from mantile.equations.phase import make_spans, phase_of
-from mantile.equations.plan import features_of_plan
-from mantile.equations.reasons import FEASIBILITY, PLAN
-from mantile.equations.roofline import make_modules
-from mantile.equations.serving import Serving, serving
-from mantile.equations.summary import make_summary
-from mantile.equations.tables import Equations, Space
-from mantile.equations.tensors import features_of_tensors
+from mantile.equations.serving import Serving
+from mantile.equations.tables import Equations
 from mantile.equations.typed import (
-    ASSUMPTIONS,
-    PAID,
     SharedCells,
     TypedInputs,
-    assumptions_typed,
-    typed_inputs,
 )
-from mantile.equations.workers import DECODE, Workers, of_decode, workers
-from mantile.floors import Floors, floors
-from mantile.graph.evaluate import Program, evaluate
+from mantile.equations.workers import DECODE, Workers
+from mantile.floors import Floors
+from mantile.graph.evaluate import Program
 from mantile.graph.quantity import (
     Input,
     Line,
@@ -65,22 +42,12 @@ from mantile.graph.quantity import (
     Section,
     Table,
     ancestors,
-    defined,
     precedents,
-    span,
 )
 from mantile.ir.modules import (
-    Attention,
-    GroupedMatMul,
-    Indexer,
-    LatentAttention,
     ModelGraph,
-    Recurrence,
 )
-from mantile.library.capacity import CapacityAsked
 from mantile.library.profiles import Library
-from mantile.library.request_classes import RequestClass
-from mantile.library.scenario_fields import SCENARIO_FIELDS
 
 Sheets = dict[str, tuple[Section, ...]]
 
@@ -91,9 +58,6 @@ PARTS = {
     CALCULATION: ("Memory", "Network", "Prefill", "Decode", "Serving", "Cost", "Finance"),
 }
 """The parts of workings of sheets that have several, in the order a reader meets them."""
-
-_PARTS = ("used", "usable", "weights", "kv", "activations", "logits", "reserve", "free", "outside")
-_CHOSEN = (*(f"memory.{name}" for name in _PARTS), "hardware.memory_capacity")
 
 PROFILED = ("library.", "system.", "efficiency.")
 """What ids of figures begin with that profiles state."""
@@ -249,338 +213,6 @@ class EstimateGraph:
     def quantities(self) -> tuple[Quantity, ...]:
         """Every worked-out figure."""
         return tuple(figure for figure in self.figures.values() if isinstance(figure, Quantity))
-
-
-def build_graph(
-    ir: ModelGraph,
-    library: Library,
-    disaggregated: bool = False,
-    open_loop: bool = False,
-    caches_prefixes: bool = False,
-    stated: frozenset[str] = frozenset(),
-    classes: tuple[RequestClass, ...] = (),
-    demand: CapacityAsked | None = None,
-    devices: int = 0,
-) -> EstimateGraph:
-    """The equations of a model.
-
-    Args:
-        disaggregated: whether decode workers are described apart from those that prefill.
-        open_loop: whether requests may arrive at a rate; Decode then has a step with one request as well.
-        caches_prefixes: whether prompts may find a part of themselves in a cache.
-        stated: what else a scenario asks for, as `needs` of its fields say.
-        classes: of requests, with cells of their own; their mixture is what the deployment serves.
-        demand: what is asked of capacity and money; rows of it only where something is.
-        devices: how many devices that are not alike hold a part of the layers; 0: accelerators are alike.
-    """
-    several = request_classes(classes)
-    size = model(ir)
-    runs = library.measured.near(ir.model.id, ir.family, float(evaluate(size.active_parameters)))
-    rows = Equations(
-        _features(disaggregated, open_loop, caches_prefixes, stated)
-        | _of_model(ir)
-        | frozenset((*features_of_plan(ir), *features_of_tensors(ir)))
-        | frozenset((*features_of_weights(ir), *features_of_caches(ir)))
-        | frozenset({"devices"} if devices else {})
-        | frozenset({FEATURE} if runs else {})
-        | frozenset({"correction"} if library.correction is not None else {})
-        | frozenset(evidence_features(library.evidence, disaggregated, "engine date" in stated))
-        | frozenset({"capacity"} if demand is not None else {})
-        | (frozenset() if several is None else several.features)
-    )
-    rows.know(*constant.ALL, TOLERANCE, *ir.facts.values(), _published_rate())
-    spaces = _machines(disaggregated, devices)
-    rows.make_in("machine", *spaces)
-    make_devices(rows, devices)
-    know_passes(rows, ir, disaggregated)
-    make_spans(rows, ir)
-    rows.make_in("hop", spaces[0], *([OF_FIRST] if devices else []), *spaces[1:])
-    if several is not None:
-        mix(rows, several)
-    of_classes = None if several is None else several.section
-    inputs, input_sections = workload(
-        library, ir, disaggregated, open_loop, caches_prefixes, stated, of_classes, devices
-    )
-    for name, figure in () if several is None else followed(rows):
-        inputs.set_default(name, figure)
-    rows.know(*inputs.named().values())
-    ranks = ranks_of(inputs, rows)
-    known = frameworks(library)
-    rows.know(*kinds_of_schedulers())
-    rows.know_table("framework", known.columns)
-    engines(library, inputs, rows)
-    prefill_workers = workers(ir, library, inputs, ranks, rows)
-    rows.know(*prefill_workers.machine())
-    for name, default in prefill_workers.formats.defaults.items():
-        inputs.set_default(name, default)
-    follow_limits(inputs, rows)
-    if "prefix.hit_default" in rows:
-        inputs.set_default("prefix_hit_rate", rows["prefix.hit_default"])
-    if "speculation" in rows.features:
-        inputs.set_default("acceptance_length", rows["speculation.length"])
-    if several is None:
-        inputs.set_default("input_spread", rows["spread.evenly"])
-        inputs.set_default("output_spread", rows["spread.usual"])
-    parts = None
-    found = unlike(ir, library, inputs, prefill_workers, rows)
-    if found is not None:
-        prefill_workers, parts = found
-        rows.know(*(row for section in prefill_workers.sections() for row in section.figures()))
-    decode_workers = of_decode(prefill_workers) if disaggregated else prefill_workers
-    rows.know(*decode_workers.machine())
-    sets = (prefill_workers, decode_workers) if disaggregated else (prefill_workers,)
-    pools = sets if parts is None else parts.sets
-    of_devices = tuple(_device(number, devices) for number in range(1, devices + 1))
-    rows.make_in("pool", *map(_space, pools if devices else sets))
-    of_ranks = {each.rows.prefix: _of_ranks(each) for each in (*sets, *pools)}
-    rows.make_in("rank", *of_ranks.values())
-    rows.know(
-        *(row for of in (*sets, *pools) for section in of.sections() for row in section.figures()),
-        *(row for of in (*sets, *pools) for row in of.ranks.rows()),
-    )
-    rows.make_in("device", *of_devices)
-    rows.make_in("device, the last first", *of_devices[::-1])
-    rows.make_in("other device", *(Space(facts=device.facts) for device in of_devices[1:]))
-    cells = None if demand is None else demand_cells(demand, rows)
-    make_modules(rows, ir, prefill_workers, disaggregated)
-    prefill_pass = forward(phase_of(rows, "prefill"), ir, prefill_workers, rows)
-    if parts is not None:
-        prefill_pass, parts = on_devices(ir, prefill_workers, parts, prefill_pass)
-    rows.know(*_by_id((*size.sections, *prefill_pass.sections)).values())
-    decode_pass = forward(phase_of(rows, "decode"), ir, decode_workers, rows)
-    decoding = Decoding(rows["decode.batch"], rows["decode.microbatches"])
-    if parts is not None:
-        decode_pass, parts = on_devices(ir, decode_workers, parts, decode_pass)
-        rows.know(*_by_id(section for sections in parts.passes.values() for section in sections).values())
-        rows.know(*_by_id((*prefill_pass.sections, *decode_pass.sections)).values())
-        know_ends(rows, prefill_pass, decode_pass)
-        others = {
-            "splits": (other_splits(prefill_workers, parts),),
-            "words": rows.sections("devices", "Who holds layers"),
-        }
-        parts = replace(parts, passes={**parts.passes, **others})
-    operations_of(rows, "operations", prefill_pass)
-    operations_of(rows, "decode_operations", decode_pass)
-    table = link_table(library) if disaggregated else None
-    apart = None
-    if table is not None:
-        hand_over(rows, prefill_workers, decode_workers, table)
-        if inputs.handover_bandwidth is not None:
-            inputs.set_default("handover_bandwidth", rows["serving.transfer_known"])
-        apart = in_decode(rows, decoding, decode_pass, decode_workers.rows["memory.batch"])
-        decoding, decode_pass = apart.decoding, apart.step
-    rows.know(*_by_id(decode_pass.sections).values())
-    steps_of(rows, prefill_pass, decode_pass)
-    times_of_experts(rows, decode_pass, "experts_of_one", "single.")
-    served = serving(rows)
-    if rows.features & {"sessions", "request_rate"}:
-        asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
-        inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))
-    for name in () if parts is None else _CHOSEN:
-        rows.know_as(f"devices.{name}", span([of.rows[name] for of in pools]))
-    full = Fullest(rows)
-    of_cost_part = (
-        *rows.sections("offer"),
-        *rows.sections("cost", "Assumed of machines"),
-        *rows.sections("token_cost", "Time of input and output"),
-        *rows.sections("cost")[1:],
-        *rows.sections("token_cost")[1:],
-        *rows.sections("break_even"),
-    )
-    inputs.set_default("pue", rows["cost.pue_from" if devices else "cost.pue_default"])
-    unequal = () if parts is None else pools
-    lowest = floors(dimensions(ir, prefill_workers, decode_workers, prefill_pass, rows, unequal))
-    worked_out = (
-        *rows.sections("fullest"),
-        *prefill_pass.sections,
-        *decode_pass.sections,
-        *rows.sections("serving", part="Prefill"),
-        *served.sections,
-        *of_cost_part,
-    )
-    by_id = _by_id(worked_out)
-    rows.know(
-        *by_id.values(),
-        *lowest.section.figures(),
-        *_by_id(prefill_workers.tensors.listed).values(),
-        *_by_id(rows.sections("speculation")).values(),
-    )
-    make_sides(rows, Checked(ir, sets, pools, parts, decode_pass))
-    found_checks = standing(rows)
-    results = {metric: metric.worked_out(by_id) for metric in metrics_of(by_id)}
-    of_plan = [number for metric, number in results.items() if not metric.id.startswith(OF_COST)]
-    of_plan += [check.result for check in found_checks if check.group in (PLAN, FEASIBILITY)]
-    needed = [figure for figure in ancestors(*of_plan) if isinstance(figure, Input | Quantity)]
-    plan = set(needed)
-    costs = ancestors(*(figure for section in of_cost_part for figure in section.figures()))
-    paid = {figure for figure in costs if isinstance(figure, Input)} - plan
-    checked = (check.result for check in found_checks)
-    used = set(ancestors(*by_id.values(), *checked)) if disaggregated else None
-    overrides = dict.fromkeys(each.cell for workers in (*sets, *pools) for each in workers.overridable())
-    typed = typed_inputs(
-        inputs,
-        prefill_workers.hardware,
-        known.columns["name"],
-        prefill_workers.formats.types,
-        [cell for cell in overrides if used is None or cell in used],
-        paid,
-        () if several is None else several.entries,
-        () if parts is None else parts.table.kinds,
-        () if cells is None else (cells.profile,),
-    )
-    guarded: set[Named] = {item.input for item in typed.inputs}
-    assumed = assumptions_typed(needed, guarded, ASSUMPTIONS)
-    assert assumed is not None  # the scheduler has some
-    of_money = [figure for figure in ancestors(*results.values()) if isinstance(figure, Input)]
-    of_cost = assumptions_typed(of_money, guarded | plan, PAID, "assumptions, power and price")
-    assert of_cost is not None  # cost has some too
-    rows.know(
-        *_by_id((*typed.sections, *(of.section for of in (size.typed, assumed, of_cost)))).values(),
-    )
-    verdict = checks(rows, found_checks)
-    possible, payable = rows["checks.possible"], rows["checks.payable"]
-    shown = dict(headlines(by_id, possible, payable, inputs.output_tokens))
-    tables = evidence(rows, library.evidence, ir.family)
-    if library.correction is not None:
-        corrections(
-            rows,
-            library.correction,
-            ir.model.id,
-            {
-                "tpot": served.tpot,
-                "ttft": served.ttft,
-                "e2e": served.e2e,
-                "prefill": rows["serving.prefill_through"],
-                "weights": (decode_workers.rows if parts is None else full)["memory.weights"],
-                "kv_tokens": full["startup.kv_tokens"],
-                "peak_memory": full["startup.peak"],
-            },
-            {
-                name: (rows[f"evidence.{name}.p10"], rows[f"evidence.{name}.p90"])
-                for name in ("tpot", "ttft", "e2e")
-            }
-            | full.ranges,
-            decode_workers.ranks.replica,
-        )
-    runs_on = rows[f"machines.words.{devices}" if devices else "machines.words"]
-    rows.know(*shown.values())
-    make_summary(rows, ir, runs_on, sets, (prefill_pass, decode_pass))
-    if cells is not None:
-        rows.know(*cells.inputs)
-    return EstimateGraph(
-        ir=ir,
-        machines=runs_on,
-        library=library,
-        frameworks=known,
-        workers=sets,
-        input_sections=input_sections,
-        typed=typed,
-        assumed=assumed,
-        paid=of_cost,
-        model=size,
-        prefill=prefill_pass,
-        decode=decode_pass,
-        decoding=decoding,
-        apart=apart,
-        devices=parts,
-        links=table if parts is None else parts.table,
-        serving=served,
-        cost=of_cost_part,
-        evidence=tables,
-        nearest=nearest(rows, library, ir, sets, runs),
-        floors=lowest,
-        measured=measured(rows, shown),
-        checks=verdict,
-        headlines=shown,
-        per_day=per_day(by_id, payable),
-        classes=several,
-        rows=rows,
-        capacity=cells,
-    )
-
-
-def _published_rate() -> Input:
-    """The chance that a first draft token is accepted, until a scenario states one."""
-    rate = SCENARIO_FIELDS["acceptance_rate"].default
-    assert isinstance(rate, float)
-    words = "published of one model"
-    return defined("speculation.published_rate", "Acceptance rate by default", "1", rate, words)
-
-
-def _features(
-    disaggregated: bool, open_loop: bool, caches_prefixes: bool, stated: frozenset[str]
-) -> frozenset[str]:
-    """What the scenarios ask for, by the names that blocks of equations have for it."""
-    asked = {need.replace(" ", "_") for need in stated - {"devices"}}
-    kinds = {"disaggregated": disaggregated, "request_rate": open_loop, "prefixes": caches_prefixes}
-    asked |= {name for name, is_asked in kinds.items() if is_asked}
-    if asked & {"request_rate", "sessions"}:
-        asked.add("any_time")
-    return frozenset(asked)
-
-
-def _of_model(ir: ModelGraph) -> frozenset[str]:
-    """What a model has, by the names that blocks of equations have for it."""
-    has = {
-        "routed_experts": GroupedMatMul in ir.operations(),
-        "plain_attention": Attention in ir.operations(),
-        "latent_attention": LatentAttention in ir.operations(),
-        "cache_read": bool({Attention, Indexer} & ir.operations()),
-        "attention_kernels": bool({Attention, Indexer} & ir.operations()) or ir.vision is not None,
-        "recurrent_states": any(isinstance(module.operation, Recurrence) for module in ir.modules),
-        "images": ir.vision is not None,
-        "max_positions": "max_positions" in ir.facts,
-        "config": ir.model.architecture.unread is not None,
-        "remarks": bool(ir.remarks()),
-    }
-    return frozenset({*kinds_of_messages(ir), *(name for name, is_so in has.items() if is_so)})
-
-
-def _machines(disaggregated: bool, devices: int) -> tuple[Space, ...]:
-    """Where what follows from accelerators is made: of all, of decode workers, of each device."""
-    decode = [Space(DECODE, ", decode", "inputs.decode_", called=False)] if disaggregated else []
-    others = [
-        Space(f"devices.{number}.", f", device {number}", f"inputs.device{number}_", called=False)
-        for number in range(2, devices + 1)
-    ]
-    return (Space(), *decode, *others)
-
-
-def _space(workers: Workers) -> Space:
-    """Where what is said of some accelerators is made."""
-    begins = workers.prefix
-    if begins == DECODE:
-        return Space(DECODE, ", decode", "inputs.decode_")
-    if not workers.inputs.devices:
-        return Space()
-    number = begins.split(".")[1] if begins else "1"
-    of = f"inputs.device{number}_" if begins else ""
-    return Space(begins, f", device {number}", of, {"own": f"devices.{number}."})
-
-
-def _of_ranks(workers: Workers) -> Space:
-    """Where what is said of a rank of some accelerators is made."""
-    prefix = workers.rows.prefix
-    if prefix == DECODE:
-        return Space(
-            DECODE, ", decode", "inputs.decode_", {"seen": "hardware.memory_seen"}, called=False, shares=True
-        )
-    if not prefix:
-        return Space(facts={"seen": "hardware.memory_seen"})
-    number = prefix.removesuffix(".").rpartition(".")[2]
-    own = {"seen": "hardware.memory_visible_used"}
-    return Space(prefix, f", device {number}", f"inputs.device{number}_", own, called=False, shares=True)
-
-
-def _device(number: int, last: int) -> Space:
-    """Where what is said of a device among several is made."""
-    begins = f"devices.{number}." if number > 1 else ""
-    behind = "pue_default" if number == last else f"devices.{number + 1}.cost.pue_from"
-    return Space(begins, f", device {number}", facts={"n": str(number), "behind": behind})
-
-
-def _by_id(sections: Iterable[Section]) -> dict[str, Named]:
-    return {figure.id: figure for section in sections for figure in section.figures()}
 
 
 def _sheets(graph: EstimateGraph) -> Sheets:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from mantile.equations.alternative import alternative, typed
+from mantile.equations.build import build_graph
 from mantile.equations.compare import compare
 from mantile.equations.decide import decide
 from mantile.equations.display import Currency
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.equations.placement import BAND, Placement
 from mantile.equations.ready_columns import counted
 from mantile.equations.tables import Equations

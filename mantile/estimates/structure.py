@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from mantile.equations.graph import EstimateGraph, build_graph
+from mantile.equations.build import build_graph
+from mantile.equations.graph import EstimateGraph
 from mantile.ir.build import build_ir
 from mantile.library.architecture import Model
 from mantile.library.capacity import CapacityAsked
