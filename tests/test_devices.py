@@ -821,3 +821,15 @@ def test_workbooks_of_devices_hold_all_their_rows(model: str, asked: dict[str, A
     made = mt.estimate(scenario, library=few(("h100-sxm", "a100-80gb-sxm")))
     book = made.to_excel(tmp_path / "devices.xlsx")
     assert mt.verify(book).ok
+
+
+def test_another_split_has_the_ends_where_it_puts_the_layers() -> None:
+    """Embedding and LM head lie where that split has them, whatever the first device holds as it is."""
+    asked = HOME | {"framework": "vllm", "weights_dtype": "fp8"}
+    chips = ({"accelerator": "rtx-4090", "count": 1}, {"accelerator": "rtx-3090", "count": 1})
+    ends = []
+    for layers in ((16, 16), (0, 32)):
+        devices = [chip | {"layers": held} for chip, held in zip(chips, layers, strict=True)]
+        made = mt.estimate(mt.Scenario(**asked, devices=devices))
+        ends.append([made.values()[made.figure(f"devices.other.even.{n}.ends")] for n in (1, 2)])
+    assert ends[0] == ends[1] and all(size > 0 for size in ends[0])

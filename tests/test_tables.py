@@ -174,6 +174,8 @@ def test_a_table_of_python_stands_by_its_columns(shop: Any) -> None:
         ("a  A [1] = price.apple +", "shop.eq:3: price.apple .: invalid syntax"),
         ("a  A = price.apple", "shop.eq:3: expected id, label"),
         ("for x | y in a | b | c\na  A [1] = price.apple", "shop.eq:3: expected 2 values, found a | b | c"),
+        ("for n in 5..2\na  A [1] = price.apple", "shop.eq:3: expected LOW..HIGH, found 5..2"),
+        ("when {season}\na  A [1] = price.apple", "shop.eq:3: expected names of features"),
         ("over shop.price", "shop.eq:3: expected over ROW = EXPRESSION"),
         ("price.apple  Price [USD] := 4", "shop.eq:3: shop.price.apple stands in shop.eq:2 too"),
         ("define twice(x) 2", "shop.eq:3: expected define NAME"),

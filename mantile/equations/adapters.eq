@@ -16,10 +16,10 @@ sides.{m}   Channels in and out on a rank, {label} [channel]
             = plan.experts * (`matrices.{m}` * `inputs_of.{m}` + `outputs_of.{m}`)
 
 each adapted kind
-held.{kind}  Adapters of a{name} layer [B]
+held.{kind}  Adapters of a layer{name} [B]
             = inputs.lora_adapters * inputs.lora_rank *
             added(*[`adapters.sides.{m}` each module of kind {k}]) * vector_bytes ; in 16 bit
-layer.{kind}  Weights of a{name} layer, adapters included [B] = memory.layer_weights.{kind} + held.{kind}
+layer.{kind}  Weights of a layer with adapters{name} [B] = memory.layer_weights.{kind} + held.{kind}
 
 # Of many modules in parts, to keep formulas short.
 each part of an adapter

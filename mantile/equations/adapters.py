@@ -24,7 +24,7 @@ def make_adapters(rows: Equations, ir: ModelGraph, plan: Sharding) -> None:
         rows.make_in(f"module of kind {number}", *own)
     several = len(ir.layers) > 1
     facts = (
-        {"kind": ".".join(kind.blocks), "name": f" {kind.name}" if several else ""} for kind in ir.layers
+        {"kind": ".".join(kind.blocks), "name": f", {kind.name}" if several else ""} for kind in ir.layers
     )
     rows.make_in("adapted kind", *(Space(facts=of | {"k": f"{number}"}) for number, of in enumerate(facts)))
     plain = [space for module, space in spaces.items() if isinstance(module.operation, MatMul)]

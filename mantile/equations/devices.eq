@@ -142,8 +142,8 @@ longest_sent  Longest time of a link [s]
 {name}.busiest  The link of {words} is the busiest [flag]
             = where(all({space}{name}.{sent} > 0, {space}{name}.{sent} >= longest_sent), 1, 0)
 
-# What another split would give, at the batch as it is now. A device keeps the layers' weights and caches;
-# embedding and LM head stay on the stages that have them.
+# What another split would give, at the batch as it is now. A device keeps the layers' weights and caches; the
+# embedding stands on the device with the first layer then, the LM head on that with the last.
 
 for phase in prefill; decode
 [devices] Other ways to split layers | at the batch as it is now | each way to split
@@ -160,7 +160,7 @@ each device in line
 each device in line
 {phase}.{n}.stage  Time on device {n}, {phase} [s]
             = {phase}.{n}.layers + {phase}.common * (devices.{n}.{way} / model.layers) +
-            where(plan.last.{stage} > 0, {phase}.end, 0)
+            where({space}plan.last.{stage} > 0, {phase}.end, 0)
 
 [devices] Other ways to split layers | each way to split
 slowest     Slowest device [s] = max(*[{space}decode.{n}.stage each device in line])
@@ -173,7 +173,8 @@ each device in line
 {n}.layers  Layers and caches, device {n} [B]
             = added(*[{space}plan.{kind}.{stage} * ({weights} + memory.seats * {cache}) each kind in line])
 {n}.ends    Embedding and LM head, device {n} [B]
-            = where(plan.first.{stage} > 0, {start}, 0) + where(plan.last.{stage} > 0, {behind}, 0)
+            = where({space}plan.first.{stage} > 0, {start}, 0) +
+            where({space}plan.last.{stage} > 0, {behind}, 0)
 {n}.beside  Beside layers and caches, device {n} [B]
             = where(devices.{n}.{way} > 0, memory.activations + memory.logits + memory.reserve, 0)
 {n}.used    Memory used by device {n} [B] = {space}{n}.layers + {space}{n}.ends + {space}{n}.beside
@@ -220,7 +221,7 @@ when experts_away, not first
             min(away(inputs.device{n}_experts_away), inputs.device{n}_layers), ' layers on ',
             devices.{n-1}.hardware.name))
 when KV_cache_away, not first
-{n}.words.kv  Where the KV cache of device {n} lie, in words [1]
+{n}.words.kv  Where the KV cache of device {n} lies, in words [1]
             = choose(1 + min(1, away(inputs.device{n}_kv_away)), '', join(', with the KV cache of ',
             min(away(inputs.device{n}_kv_away), inputs.device{n}_layers), ' layers on ',
             devices.{n-1}.hardware.name))

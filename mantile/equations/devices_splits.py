@@ -19,6 +19,8 @@ def other_splits(base: Workers, devices: Devices) -> Section:
         again = GraphRewrite(split, (), f"devices.other.{way}.", f", split {words}", listed)
         for place, _ in enumerate(devices.devices):
             again.rewrite((stages.before[place], *(layers[place] for layers in stages.layers.values())))
+            for end in (f"plan.first.{place}", f"plan.last.{place}"):
+                rows.know_as(f"devices.other.{way}.{end}", again.rewrite(rows[end]))
         rows.know(*again.made(listed))
         found.append(again.made(listed))
     ways = rows.sections("devices", TITLE)

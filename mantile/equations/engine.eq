@@ -43,7 +43,7 @@ large       The accelerator has a large memory [flag]
             where(small_on == hardware.generation, 0, 1) ; as the framework counts it
 token_budget_stated  Token budget that is stated [token]
             = where(large > 0, of_engine(token_budgets_large), of_engine(token_budgets_small))
-max_requests_stated  Most requests that is stated [request]
+max_requests_stated  Most requests that are stated [request]
             = where(large > 0, of_engine(requests_large), of_engine(requests_small))
 token_budget  Token budget by default [token] = unless_general(token_budget_stated, general_tokens)
 max_requests  Most requests by default [request] = max_requests_stated * asked * inputs.attention_dp

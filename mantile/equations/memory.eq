@@ -45,7 +45,7 @@ each class of padded weights
 weights.{class}  {title}, of a layer ({words}) [B] = `tensors.{class}` * {bytes} * expert_padding
 
 each kind of layer
-layer_weights.{kind}  Weights of a{name} layer [B] = {weights}
+layer_weights.{kind}  Weights of a layer{name} [B] = {weights}
 
 host_embedding  Embedding on the host [B]
             = tensors.embedding * embedding_bytes * where(of_framework(framework.embedding) == 'host', 1, 0)
@@ -153,7 +153,7 @@ shared_prefix  KV cache of what all requests share [B]
             = one_request * shared_tokens * prefix_bytes_per_token ; once
 
 each kind of layer
-layer_kv.{kind}  KV cache and states of a request in a{name} layer [B/request] = {kv}
+layer_kv.{kind}  KV cache and states of a request in a layer{name} [B/request] = {kv}
 
 [memory] Drafter | on a rank of the last stage | when speculation
 each drafter

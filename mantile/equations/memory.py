@@ -141,7 +141,7 @@ def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Ten
             Space(
                 facts={
                     "kind": ".".join(kind.blocks),
-                    "name": f" {kind.name}" if several else "",
+                    "name": f", {kind.name}" if several else "",
                     "weights": " + ".join(members[kind.count]) or "0",
                     "kv": " + ".join(map(_kept_in, filter(_keeps, kind.modules))) or "0",
                 }

@@ -182,6 +182,8 @@ def read(text: str, file: str) -> Subject:
                 asked = _names(alias[3]) if alias[3] else ()
                 names.append(Line(place, subject, alias[1], {"body": alias[2]}, asked))
         elif line.startswith("when "):
+            if "{" in line:
+                raise EquationError(f"{place}: expected names of features, found {line}")
             when = _names(line.removeprefix("when "))
             of_file = of_file if heads else when
         elif line.startswith("again "):
@@ -201,7 +203,7 @@ def read(text: str, file: str) -> Subject:
         subject,
         tuple(replace(block, lines=tuple(lines), when=(*of_file, *block.when)) for block, _, lines in blocks),
         macros,
-        tuple(names),
+        tuple(replace(name, when=(*of_file, *name.when)) for name in names),
         tuple(
             replace(again, line=replace(again.line, when=(*of_file, *again.line.when))) for again in agains
         ),
@@ -280,6 +282,8 @@ def _families(line: str, place: str) -> Iterator[dict[str, str]]:
     names = [name.strip() for name in found[1].split("|")]
     numbers = re.fullmatch(r"(\d+)\.\.(\d+)", found[2])
     members = map(str, range(int(numbers[1]), int(numbers[2]) + 1)) if numbers else found[2].split(";")
+    if numbers and int(numbers[1]) > int(numbers[2]):
+        raise EquationError(f"{place}: expected LOW..HIGH, found {found[2]}")
     for member in members:
         values = [value.strip() for value in member.split("|")]
         if len(values) != len(names):
