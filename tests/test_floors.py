@@ -15,13 +15,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mantile.floors
-from mantile.equations.inputs import BASES, CURRENT, EARLY, LAST
+from mantile.equations.inputs import CURRENT, EARLY, LAST
 from mantile.estimates.estimate import Estimate
 from mantile.floors import Core, Dimensions, Machine, Weights, floors
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import Input, Quantity, precedents
 from mantile.library.profiles import ADMISSIONS, CACHE_POLICIES, SCHEDULERS, Library
-from mantile.library.scenario_fields import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME
+from mantile.library.scenario_fields import CLASS_DTYPES, DEFAULT, DEFAULT_SYSTEM, SAME, SCENARIO_FIELDS
 
 Make = Callable[..., Estimate]
 PLANS = tuple((tp, pp) for tp in range(1, 9) for pp in range(1, 9) if tp * pp <= 8)
@@ -75,7 +75,7 @@ def anything(library: Library, made: Estimate, seed: int, count: int = CASES) ->
             f"inputs.{name}": generator.choice([0, 0, 1, 20.5, 10_000], count)
             for name in ("offload_weights", "offload_kv", "kv_swap")
         },
-        "inputs.price_basis": generator.choice(BASES, count),
+        "inputs.price_basis": generator.choice(SCENARIO_FIELDS["price_basis"].choices, count),
         "inputs.utilisation": generator.uniform(0.001, 1, count),
         "inputs.electricity_price": generator.choice([0, 0.1, 10], count),
         "inputs.pue": generator.uniform(1, 5, count),

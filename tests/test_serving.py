@@ -590,7 +590,7 @@ def test_engines_of_another_time(make: Make, library: Library) -> None:
     """
     for name in model_ids():
         model = load_model(name)
-        inputs, _, _ = workload(library, build_ir(model), False)
+        inputs, _ = workload(library, build_ir(model), False)
         assert ("engine_release" in inputs.named()) == bool(model.architecture.value("experts")), name
     made = make(model="gpt-oss-120b", tp=1)
     now, last, then = (

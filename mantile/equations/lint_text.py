@@ -170,7 +170,7 @@ def _views(graph: EstimateGraph) -> Iterator[Equations]:
 def _lines() -> Iterator[Line]:
     """All rows of the text, what is laid over them, and names, but for checks made with a workbook."""
     for subject in subjects().values():
-        yield from (line for line in subject.names if "workbook" not in line.when)
+        yield from subject.names
         for block in subject.blocks:
             if "workbook" not in block.when:
                 yield from (line for line in block.lines if line.parts)

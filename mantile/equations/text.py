@@ -203,7 +203,7 @@ def read(text: str, file: str) -> Subject:
         subject,
         tuple(replace(block, lines=tuple(lines), when=(*of_file, *block.when)) for block, _, lines in blocks),
         macros,
-        tuple(replace(name, when=(*of_file, *name.when)) for name in names),
+        tuple(names),
         tuple(
             replace(again, line=replace(again.line, when=(*of_file, *again.line.when))) for again in agains
         ),
