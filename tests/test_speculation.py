@@ -148,6 +148,15 @@ def test_a_prediction_layer_is_as_large_as_its_tensors(make: Make, model: str) -
     )
 
 
+def test_a_draft_model_reads_the_cache_that_a_rank_keeps(make: Make) -> None:
+    """Context parallelism spreads the drafter's cache: what a rank does not keep it cannot read."""
+    asked = {"accelerator": "h100-sxm", "speculation": "draft-model", "draft_tokens": 4, "tp": 4}
+    asked |= {"draft_model": "llama-3.2-1b", "input_tokens": 8192}
+    alone, spread = make(**asked, cp=1), make(**asked, cp=2)
+    for figure in ("decode.draft.cache", "memory.draft_kv"):
+        assert value(spread, figure) == pytest.approx(value(alone, figure) / 2)
+
+
 def test_a_draft_model_is_taken_by_its_name(make: Make) -> None:
     """Size, layers and cache; a larger one costs more, in time and memory."""
     asked = {"speculation": "draft-model", "acceptance_length": 3}

@@ -19,6 +19,7 @@ row or the function. The file is NAME.eq, or NAME.py where there is no text. Exc
                                roofline.eq; messages.eq; the pass: forward.eq and forward.py
     single                   serving.eq: decode, once more for one request
     all_slots, estimate      load.eq: figures once more at other loads
+    typed                    typed/: what cells hold
     floor                    mantile/floors.py
 
 What decode workers have to themselves has "decode." before it: decode.memory.batch is memory.batch of decode

@@ -21,7 +21,8 @@ for name | cell in inputs | accelerator; money | price
 faults.{name}  {{name}_label}, with B [flag] = {{name}_faults} + (1 - typed.valid.alternative.{cell})
 
 # What stands there whether or not the plan can be.
-[alternative] There | each apart
+[alternative] There | each result
+when known_apart
 there.{key}  {label}, there [{unit}] = shown.b.{key}
 
 [alternative] Reason | each alternative
@@ -42,7 +43,13 @@ b.{name}     {label}, B [1] = where(known > 0, on_b.{name}, 'not known')
 
 [alternative] Results | each result
 a.{key}      {label}, A [{unit}] = shown.a.{key}
-b.{key}      {label}, B [{unit}] = {b}
+when known_apart, of_price
+b.{key}      {label}, B [{unit}] = where(all(known > 0, priced > 0), there.{key}, 'not known')
+when known_apart, not of_price
+b.{key}      {label}, B [{unit}] = where(known > 0, there.{key}, 'not known')
+when not known_apart
+b.{key}      {label}, B [{unit}] = shown.b.{key}
+
 change.{key} {label}, B against A [1] = where(all(is_number(a.{key}), is_number(b.{key}), a.{key} > 0),
              b.{key} / a.{key} - 1, 'not known')
 

@@ -175,7 +175,6 @@ def alternative(
     of_b = {*prices} if graph.devices is None else {"price"}  # other devices are those of A
     apart = {*prices, *_WITHOUT_PLAN}
     spaces = {key: _result(of, key in apart, key in of_b) for key, of in results.items()}
-    rows.make_in("apart", *(space for key, space in spaces.items() if key in apart))
     rows.make_in("result", *spaces.values())
     return Alternative(accelerator, price, guards, results, meanings, rows, variation)
 
@@ -191,9 +190,9 @@ def _result(of: Shown, apart: bool, of_b: bool) -> Space:
         apart: whether it is known where the plan cannot be.
         of_b: whether it follows from the price of B.
     """
-    known = "all(known > 0, priced > 0)" if of_b else "known > 0"
-    b = f"where({known}, there.{of.key}, 'not known')" if apart else f"shown.b.{of.key}"
-    return Space(facts={"key": of.key, "label": of.label, "unit": of.unit, "b": b})
+    has = {"known_apart": apart, "of_price": of_b}
+    facts = {"key": of.key, "label": of.label, "unit": of.unit}
+    return Space(facts=facts, features=frozenset(name for name, is_so in has.items() if is_so))
 
 
 def how_to_keep(figures: Alternative, case: int, letter: str, name: str, cells: str, prices: str) -> Quantity:

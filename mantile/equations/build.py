@@ -156,7 +156,6 @@ class _Building:
         """The accelerators, and what they hold: all, those that decode, devices that are not alike."""
         rows, inputs = self.rows, self.inputs
         first = workers(self.ir, self.library, inputs, ranks_of(inputs, rows), rows)
-        rows.know(*first.machine())
         follow_limits(inputs, rows)
         self._follow(first)
         self.parts = None

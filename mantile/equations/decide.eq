@@ -112,6 +112,9 @@ weighs       {label} counts [1] = where(wanted == place.{place}, 1, own)
 [decide] Keys | each key
 sorted.{n}   Key {n} [1] = nth_largest([decide.*.key], plan.{n})
 
+define degrees_in_words = name.pp | when not disaggregated
+define degrees_in_words = name.both | when disaggregated
+
 # What a plan is called, from its cells: B200 SXM · 3 × TP1 · nvfp4 instead of bf16, fp8 KV · trtllm. With
 # prefill workers: their degrees, an arrow, and those of decode workers.
 [decide] Plans | each plan
@@ -142,7 +145,7 @@ name.moved   Memory asked of the host [GB]
 name.host    Framework and host memory, in words [1] = where(name.moved > 0,
              join(here(inputs.decode_framework), ' · ', rounded(name.moved, 0), ' GB on the host'),
              here(inputs.decode_framework))
-name         Plan [1] = join(here(decode.hardware.name), ' · ', name.{degrees}, ' · ', name.formats, ' · ',
+name         Plan [1] = join(here(decode.hardware.name), ' · ', degrees_in_words, ' · ', name.formats, ' · ',
              name.host)
 possible     Can be [flag] = here(checks.possible)
 reason       Reason code [1] = here(checks.reason)

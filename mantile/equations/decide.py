@@ -256,8 +256,7 @@ def decide(graph: EstimateGraph, asked: Decision, plans: int, currency: Currency
     for plan in range(1, plans + 1):
         none = "the winner" if plan == 1 else "no factor alone"
         rows.know_as(f"decide.{plan}.found", as_node(turned.get(plan, none)))
-    degrees = "both" if len(graph.workers) > 1 else "pp"
-    of_plans = [{"n": str(number.value), "degrees": degrees} for number in numbers]
+    of_plans = [{"n": str(number.value)} for number in numbers]
     rows.make_in("choice", Space(facts={"plans": str(plans)}))
     rows.make_in("key", *(Space(facts=facts) for facts in of_plans))
     rows.make_in("plan", *(Space(home=f"decide.{facts['n']}", facts=facts) for facts in of_plans))

@@ -40,6 +40,7 @@ PREFIX = "devices."
 OF_FIRST = Space(f"{PREFIX}1.", ", device 1", called=False)
 """The first device, with what only it needs; its other rows are those of the deployment."""
 _HOPS = ("Stage to stage", "Links")
+_EXPERT_BYTES = "memory.weights.experts"
 _OF_ALL = frozenset(
     f"memory.{name}"
     for name in ("capacity_sequences", "batch", "redone", "swapped", "parked_places", "parked_share")
@@ -56,8 +57,6 @@ class Device:
     Args:
         workers: its accelerators, with what they hold.
         layers: that it holds.
-        capacity: requests for whose KV cache it has room.
-        holds: above 0 where it has any of the KV cache.
         link: to the next; None of the last in the list.
         first, last: 1 where it holds the embedding, or the LM head.
         sections: blocks that no other workers have, by sheet.
@@ -67,8 +66,6 @@ class Device:
     inputs: DeviceInputs
     workers: Workers
     layers: Node
-    capacity: Quantity
-    holds: Node
     link: Link | None
     first: Node
     last: Node
@@ -97,7 +94,7 @@ class Devices:
         stages: by phase, for each device.
         links: from each device to the next; behind these others, where a scenario says which there are.
         sections: of the Network part; `passes` by sheet, below the rows of the pass.
-        of_layer: by phase, of each device the time of a layer of each kind; `layered` that of all layers.
+        of_layer: by phase, of each device the time of a layer of each kind.
     """
 
     devices: tuple[Device, ...]
@@ -107,7 +104,6 @@ class Devices:
     sections: tuple[Section, ...]
     passes: Mapping[str, tuple[Section, ...]]
     of_layer: Mapping[str, tuple[Mapping[Input, Quantity], ...]] = field(default_factory=dict)
-    layered: Mapping[str, Quantity] = field(default_factory=dict)
 
     @property
     def sets(self) -> tuple[Workers, ...]:
@@ -162,7 +158,7 @@ def unlike(
     )
     settled = GraphRewrite({sequences: of_all}, (), "", "", figures).rewrite(base)
     devices = tuple(
-        chip.device(settled, capacities[place], joined[place] if place + 1 < len(chips) else None)
+        chip.device(settled, joined[place] if place + 1 < len(chips) else None)
         for place, chip in enumerate(chips)
     )
     return settled, Devices(devices, table, joined, {}, (_of_links(known, joined),), {})
@@ -286,7 +282,6 @@ class _Chips:
         # not its memory: that follows from what is found of links and layers
         self.rewrite.rewrite((base.hardware, base.efficiency))
         self.rewrite.rewrite(base.ranks.stage)
-        self.bandwidth = self.rewrite.rewrite(base.rows["hardware.memory_bandwidth"])
         self.known = known
         self.messages: dict[Node, Node] = {}
         if number > 1:
@@ -360,23 +355,23 @@ class _Chips:
 
     def bound(self, room: Quantity, into: Moved | None) -> Quantity:
         """The same where the device holds layers, or the KV cache of those of the next; else no bound."""
-        self.holds: Node = self.inputs.layers
+        holds: Node = self.inputs.layers
         if into is not None and into.share is not None:
-            self.holds = self._row(
+            holds = self._row(
                 "memory.holds_kv",
                 "It has any of the KV cache",
                 "flag",
                 where(all_of(self.inputs.layers <= 0, into.share <= 0), 0, 1),
             )
-            self.extra.append(self.holds)
-        body = where(self.holds > 0, room, NO_BOUND)
+            self.extra.append(holds)
+        body = where(holds > 0, room, NO_BOUND)
         bound = self._row(
             "memory.room_of_layers", "Requests that it has room for, if it holds layers", "request", body
         )
         self.extra.append(bound)
         return bound
 
-    def device(self, settled: Workers, capacity: Quantity, link: Link | None) -> Device:
+    def device(self, settled: Workers, link: Link | None) -> Device:
         """The device, with the batch of the deployment in its memory."""
         stages = settled.plan.stages
         rank = self.rewrite.rewrite(self.base.ranks.stage)
@@ -416,8 +411,6 @@ class _Chips:
             inputs=self.inputs,
             workers=made,
             layers=self.inputs.layers,
-            capacity=capacity,
-            holds=self.holds,
             link=link,
             first=stages.first[place],
             last=stages.last[place],
@@ -448,6 +441,3 @@ def _of_device(
         "Memory": (*((before,) if away else ()), Section(title, rest, "its part of the model")),
         "Inputs": (Section(title, asked, "ranks, in numbers"),),
     }
-
-
-_EXPERT_BYTES = "memory.weights.experts"

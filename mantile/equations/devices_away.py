@@ -3,7 +3,7 @@ whose KV cache lies there, as --no-kv-offload.
 
     id                                              function
     ----------------------------------------------  ------------------------
-    devices.<n>.memory.experts_away .kv_away        Moved
+    devices.<n>.memory.experts_away .kv_away        moved
     devices.<phase>.<n>.experts_share .kv_share     on_device_before
     devices.<phase>.<n>.experts_bytes .kv_bytes     on_device_before
     devices.<phase>.<n>.experts_sent .kv_sent       on_device_before

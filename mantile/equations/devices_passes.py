@@ -1,9 +1,10 @@
 """The passes of devices that are not alike: each runs its layers at its own pace, one after the other.
 
-id behind "devices."                         function
-------------------------------------------   -----------------------
-.<phase>.<n>.*                               on_devices
-.<n>.<phase>.layer.<kind> .<n>.<phase>.stage stage_times
+id                                              function
+----------------------------------------------  ------------------------
+devices.<n>.<phase>.*                           on_devices: its modules
+devices.<phase>.<module>.* .<n>.<module>.*      on_devices: their means
+devices.<phase>.<n>.layer.<kind> .<n>.stage     stage_times
 """
 
 from __future__ import annotations
@@ -92,7 +93,6 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         devices,
         stages={**devices.stages, phase.id: times.stages},
         of_layer={**devices.of_layer, phase.id: times.of_layer},
-        layered={**devices.layered, phase.id: times.layered},
         passes={
             **devices.passes,
             phase.id: (rows.section(f"Stages of {phase.id}, by device", "seconds of a pass"),),
@@ -115,7 +115,7 @@ def on_devices(ir: ModelGraph, base: Workers, devices: Devices, work: Pass) -> t
         )
         for device, stage, one in zip(devices.devices, times.stages, passes, strict=True)
     ]
-    return replace(whole, slowest=times.slowest, devices=tuple(apart)), found
+    return replace(whole, devices=tuple(apart)), found
 
 
 def _pass_of(device: Device, work: Pass, listed: list[Named], blocks: list[Quantity]) -> Pass:
@@ -335,12 +335,11 @@ def _held_against(rows: Rows, devices: Devices, whole: Pass, stages: Sequence[St
 
 @dataclass(frozen=True)
 class _Stages:
-    """Seconds of a pass on each device; on the slowest; of a layer of each kind by device; of all layers."""
+    """Seconds of a pass on each device; on the slowest; of a layer of each kind by device."""
 
     stages: tuple[Stage, ...]
     slowest: Quantity
     of_layer: tuple[Mapping[Input, Quantity], ...]
-    layered: Quantity
 
 
 def stage_times(
@@ -359,7 +358,7 @@ def stage_times(
     """
     kinds, total = list(ir.layers), ir.total_layers
     once = _in_a_layer(rows, kinds, whole)
-    of_layers: list[list[Quantity]] = []
+    of_layers: list[Quantity] = []
     kinds_of: list[dict[Input, Quantity]] = []
     for device, one in zip(devices.devices, passes, strict=True):
         place = device.number - 1
@@ -385,23 +384,21 @@ def stage_times(
             parts.append(base.plan.stages.layers[kind.count][place] * of_kind)
         kinds_of.append(by_kind)
         of_layers.append(
-            [
-                rows(
-                    f"{device.number}.layers",
-                    f"Time of the layers of device {device.number}",
-                    "s",
-                    sum_of(parts),
-                )
-            ]
+            rows(
+                f"{device.number}.layers",
+                f"Time of the layers of device {device.number}",
+                "s",
+                sum_of(parts),
+            )
         )
-    in_layers = rows("layers", "Time of all layers", "s", sum_of([times[0] for times in of_layers]))
+    in_layers = rows("layers", "Time of all layers", "s", sum_of(of_layers))
     last = sum_of([block.time for block in whole.blocks if block.id in ("lm_head", "draft")])
     at_end = rows("end", "Time of LM head and drafter", "s", last)
     common = rows(
         "common", "Time of all else", "s", whole.time - in_layers - at_end, "spread over the layers"
     )
     stages = []
-    for device, one, (layered,) in zip(devices.devices, passes, of_layers, strict=True):
+    for device, one, layered in zip(devices.devices, passes, of_layers, strict=True):
         time = rows(
             f"{device.number}.stage",
             f"Time on device {device.number}",
@@ -411,7 +408,7 @@ def stage_times(
         own = Rows(rows.prefix, f", device {device.number}{rows.suffix}", rows.rows)
         stages.append(Stage(time, _parts(own, device, one, whole, runs)))
     slowest = rows("slowest", "Time on the slowest device", "s", maximum(*(stage.time for stage in stages)))
-    return _Stages(tuple(stages), slowest, tuple(kinds_of), in_layers)
+    return _Stages(tuple(stages), slowest, tuple(kinds_of))
 
 
 def know_ends(rows: Equations, *passes: Pass) -> None:

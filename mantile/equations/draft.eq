@@ -41,7 +41,6 @@ draft.by_layer  Draft tokens by a layer like the model's own [s]
             = draft.layer + max(0, rounds - 1) * draft.layer_alone + rounds *
             (draft.decode.lm_head.layer_time + draft.join)
             ; the first draft token from all tokens of the step, each other from one
-draft.length  Tokens before, on average [token/request] = inputs.input_tokens + half * inputs.output_tokens
 
 when prompt
 each part of launches
@@ -73,7 +72,7 @@ draft.read  Time to read its weights [s]
             = draft.parameters * vector_bytes / efficiency.rate.gemm_bytes.attention ; in 16 bit
 when step
 draft.cache  Time to read its cache [s]
-            = rank_requests * draft.length * inputs.draft_kv_channels * hardware.kv_bytes / inputs.tp /
+            = rank_requests * length / inputs.cp * inputs.draft_kv_channels * hardware.kv_bytes / inputs.tp /
             efficiency.rate.gemm_bytes.attention ; it looks back at all tokens before
 draft.model_pass  Pass of a draft model [s]
             = inputs.draft_layers * draft.fixed + (max(draft.product, draft.read) + draft.cache)

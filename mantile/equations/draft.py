@@ -73,12 +73,7 @@ def draft(
         time=time,
         bound=rows[f"{own}draft.bound"],
         layer_time=time,
-        launch=None,
-        compute=None,
         memory=time,
-        flops=None,
-        bytes=None,
-        repeats=None,
         reached={MEMORY: workers.efficiency["gemm_bytes.attention"]},
     )
     return Drafter(block, sections)

@@ -21,7 +21,6 @@ from mantile.equations.factors import (
 )
 from mantile.equations.fallback import Fallback, LibraryFigures, Sources
 from mantile.equations.formats import CLASSES, Formats, class_label
-from mantile.equations.inputs import Ranks, Workload
 from mantile.equations.override import Overridable, override_cell, unless_overridden
 from mantile.equations.tables import Equations, Space
 from mantile.graph.quantity import (
@@ -43,7 +42,8 @@ from mantile.library.profiles import Library
 _BESIDE = "at the right what the library states, from wide profiles to specific ones; coloured: in use"
 _NAMES: Mapping[Condition | None, str] = {"format": "format", "kv": "kv_format", "ranks": "ranks"}
 _EXPERTS, _RATE = "experts", "efficiency.rate."
-_LINKS = ("one_shot", "two_shot", "in_switch", "ring", "torus", "gather", "all_to_all", "network", "p2p")
+_OF_LINKS = "Between accelerators"
+"""The factors of links, in factors.table."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,11 @@ class Efficiency:
     @cached_property
     def by_user(self) -> dict[tuple[str, str], Quantity]:
         """The factors by name and the class of matrices or group of ranks that uses them."""
-        return _by_user(self.in_use)
+        return {
+            (name, user): quantity
+            for name, factor in self.in_use.items()
+            for user, quantity in factor.by_user.items()
+        }
 
     @cached_property
     def figures(self) -> dict[str, tuple[Input, ...]]:
@@ -133,9 +137,7 @@ class Efficiency:
         return tuple(factor.overridable for factor in self.in_use.values())
 
 
-def efficiency(
-    library: Library, inputs: Workload, ranks: Ranks, formats: Formats, ir: ModelGraph, rows: Equations
-) -> Efficiency:
+def efficiency(library: Library, formats: Formats, ir: ModelGraph, rows: Equations) -> Efficiency:
     """The rows of the Efficiency sheet.
 
     Args:
@@ -149,7 +151,7 @@ def efficiency(
     conditions = _conditions(formats, rows)
     in_use: dict[str, FactorInUse] = {}
     blocks: dict[str, list[Row]] = {}
-    for kind in _kinds(ir, inputs, ranks):
+    for kind in _kinds(ir, rows.features):
         in_use[kind.name], of_kind = _factor(kind, fallback, conditions)
         blocks.setdefault(kind.subject, []).extend(of_kind)
     rows.know(*(factor for found in in_use.values() for factor in found.by_user.values()))
@@ -174,21 +176,13 @@ def efficiency(
     )
 
 
-def _by_user(in_use: Mapping[str, FactorInUse]) -> dict[tuple[str, str], Quantity]:
-    return {
-        (name, user): quantity for name, factor in in_use.items() for user, quantity in factor.by_user.items()
-    }
-
-
-def _kinds(ir: ModelGraph, inputs: Workload, ranks: Ranks) -> list[FactorKind]:
+def _kinds(ir: ModelGraph, features: frozenset[str]) -> list[FactorKind]:
     """The factors that a model needs, and what is asked of it."""
     operations = ir.operations() | ({Vision} if ir.vision is not None else set())
     return [
         kind
         for kind in KINDS
-        if (not kind.needs or operations & set(kind.needs))
-        and (kind.name != "kv_transfer_overlap" or ranks.disaggregated is not None)
-        and (kind.name != "eager_mode_launch" or inputs.enforce_eager is not None)
+        if (not kind.needs or operations & set(kind.needs)) and (not kind.when or kind.when in features)
     ]
 
 
@@ -230,9 +224,9 @@ class _Conditions:
 
 def _links(in_use: Mapping[str, FactorInUse]) -> Iterator[Space]:
     """Factors of links between accelerators, by group of ranks where they differ."""
-    for name, factor in in_use.items():
+    for factor in in_use.values():
         kind = factor.kind
-        if kind.fraction and name.removesuffix("_bandwidth") in _LINKS:
+        if kind.fraction and kind.subject == _OF_LINKS:
             label = kind.label.removesuffix(" efficiency").lower()
             alike = len(kind.groups) == 1 or kind.condition is None
             for user, figure in factor.by_user.items():

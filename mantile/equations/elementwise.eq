@@ -1,13 +1,16 @@
 # Small streaming kernels: their overhead, and their bytes at streaming bandwidth.
 
+define launch = efficiency.rate.small_kernel | when routed_experts
+define launch = efficiency.small_kernel | when not routed_experts
+
 for kind | note | values | kernels in
-  norm | on every rank: add residual, normalise | add_norm_passes * its.width | {kernel};
-  qk_norm | each query and key head | both_ways * its.width | {kernel};
-  rope | rotate, write keys and values to the cache | both_ways * its.width | two_kernels * {kernel};
-  activation | matrices read, product written | its.width | {kernel};
-  embedding | one row per token | both_ways * its.width | {kernel};
-  gate | gate and result read, product written | both_ways * its.width | {kernel};
-  routing | scores, the best experts, tokens sorted by expert | both_ways * its.width | two_kernels * {kernel}
+  norm | on every rank: add residual, normalise | add_norm_passes * its.width | launch;
+  qk_norm | each query and key head | both_ways * its.width | launch;
+  rope | rotate, write keys and values to the cache | both_ways * its.width | two_kernels * launch;
+  activation | matrices read, product written | its.width | launch;
+  embedding | one row per token | both_ways * its.width | launch;
+  gate | gate and result read, product written | both_ways * its.width | launch;
+  routing | scores, the best experts, tokens sorted by expert | both_ways * its.width | two_kernels * launch
 [elementwise] Small kernel | {note} | each kernel, {kind}
 bytes         Bytes [B] = {tokens} * ({values}) * result_bytes
 memory_time   Memory time [s] = bytes / efficiency.rate.streaming

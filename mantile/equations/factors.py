@@ -37,6 +37,7 @@ class FactorKind:
         condition: what its figures differ by; None where one figure holds always.
         fraction: whether it is a share of a peak.
         needs: the operations of which a model must have one to need it; empty where every model does.
+        when: what a scenario must ask for; empty where it is needed whatever is asked.
         groups: of ranks that use it: those of TP, or of a stage.
         otherwise: the figure where the library states none, as those made before the factor was there; None
             where each must.
@@ -52,6 +53,7 @@ class FactorKind:
     condition: Condition | None = None
     fraction: bool = False
     needs: tuple[type, ...] = ()
+    when: str = ""
     groups: tuple[str, ...] = ("tp",)
     otherwise: float | None = None
 
@@ -69,7 +71,7 @@ _OPERATIONS: dict[str, type] = {
 def _table() -> Iterator[FactorKind]:
     """The lines of factors.table."""
     text = Path(__file__).with_name("factors.table").read_text("utf-8")
-    for block in read(text, "factors.eq").blocks:
+    for block in read(text, "factors.table").blocks:
         for line in block.lines:
             limits, *options = line.parts["body"].split(", ")
             low, high = map(ast.literal_eval, limits.split(" to "))
@@ -86,6 +88,7 @@ def _table() -> Iterator[FactorKind]:
                 condition=cast(Condition, condition) if condition else None,
                 fraction="a" in said,
                 needs=tuple(_OPERATIONS[name] for name in said["for"].split(" + ")) if "for" in said else (),
+                when=said.get("when", ""),
                 groups=tuple(groups.split(" + ")) if groups else ("tp",),
                 otherwise=ast.literal_eval(said["else"]) if "else" in said else None,
             )

@@ -69,7 +69,6 @@ class Formats:
         classes: those of the weights that are multiplied by themselves, by class.
         stored: how all weights are stored: those, the embedding, and experts that are kept apart.
         kv_bytes: per channel and token of the cache.
-        sixteen_peak: FLOP/s of 16-bit products, which stand in where another format has no path.
         defaults: the data types of activations, LM head and embedding until somebody states them, by input.
         types: those of the library.
     """
@@ -77,7 +76,6 @@ class Formats:
     classes: Mapping[str, WeightClass]
     stored: Mapping[str, StoredClass]
     kv_bytes: Quantity
-    sixteen_peak: Quantity
     defaults: Mapping[str, Quantity]
     types: DataTypes
     sections: tuple[Section, ...]
@@ -115,7 +113,6 @@ def formats(library: Library, inputs: Workload, ir: ModelGraph, rows: Equations)
         classes={name: WeightClass(*of(name, *products)) for name in multiplied},
         stored={name: StoredClass(*of(name, "dtype", "bytes")) for name in classes},
         kv_bytes=rows["hardware.kv_bytes"],
-        sixteen_peak=rows["hardware.sixteen_peak"],
         defaults={f"{name}_dtype": rows[f"hardware.{name}_default"] for name in defaults},
         types=types,
         sections=(types.section, *rows.sections("formats")),

@@ -13,7 +13,7 @@ host.bytes  Bytes, host memory (bytes) [B]
 
 [forward] Host memory | nothing unless weights or KV cache are offloaded or parked | subtotal | each prompt
 host.bytes  Bytes, host memory (bytes) [B] = memory.host_weights * inputs.pp * passes
-            ; of all stages; of the cache what the requests in the pass have there
+            ; of all stages
 
 [forward] Host memory | each pass
 host.per_byte  Time per byte, host memory (time per byte) [s/B]
@@ -45,7 +45,6 @@ over {space}flops.{m} = it * {m}.layers | when in_layers
 flops       FLOPs of the pass [FLOP] = sum([flops.{m} each module with FLOPs in {phase}]) ; of one rank
 each module that reads in {phase}
 read.{m}    Read in the pass, {label} [B] = {m}.{reads}
-over {space}read.{m} = {m}.used * it | when vision
 over {space}read.{m} = it * {m}.layers | when in_layers
 
 bytes       Weights and cache read in the pass (bytes read) [B]

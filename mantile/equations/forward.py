@@ -99,7 +99,6 @@ class Pass:
         times: seconds by module, in the order of `blocks`, then the step overhead.
         shares: what of them compute, memory, network and overhead take, of the modules that can.
         after: the messages that follow a module whose result is partial, by the ranks it is spread over.
-        slowest: seconds on the device that takes most, of several that are not alike; None elsewhere.
         devices: each of these; none where accelerators are alike.
     """
 
@@ -117,11 +116,10 @@ class Pass:
     after: Mapping[Scope, Block]
     peak: Quantity
     sections: tuple[Section, ...]
-    slowest: Quantity | None = None
     devices: tuple[OnDevice, ...] = ()
 
 
-LIMITS = {
+_NOTES = {
     OVERHEAD: "launch of kernels, host time",
     COMPUTE: "where the peak limits",
     MEMORY: "where bandwidth limits",
@@ -190,7 +188,7 @@ def forward(phase: Phase, ir: ModelGraph, workers: Workers, rows: Equations) -> 
                 "every module once; this is the number that Serving uses",
                 Section.TOTAL,
             ),
-            *(Section(f"Of it {limit}", shares[limit].rows(), title) for limit, title in LIMITS.items()),
+            *(Section(f"Of it {limit}", shares[limit].rows(), note) for limit, note in _NOTES.items()),
             binds,
             use,
         ),

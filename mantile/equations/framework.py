@@ -10,39 +10,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from mantile.equations.things import things
-from mantile.graph.quantity import Input, Node, Section, count_where, defined, join, span
+from mantile.graph.quantity import Input, Section, defined
 from mantile.library.profiles import SCHEDULERS, SIXTEEN_BIT, Framework, Library
 
 MAKER, PADS, QUANTISED = "maker", "pads", "quantised"
 
 
-@dataclass(frozen=True)
-class Pairs:
+def pairs(library: Library) -> tuple[Input, ...]:
     """What frameworks run on and do, as framework/what.
 
     framework/maker: runs on chips of the maker; maker/maker: it is stated which frameworks do;
     framework/maker/pads: pads heads there; framework/format: multiplies in a format below 16 bit;
     framework/quantised/int8: multiplies in int8 what is only stored in less than 16 bit.
     """
-
-    names: tuple[Input, ...]
-
-    def holds(self, framework: Node, *what: Node | str) -> Node:
-        """1 if a framework does what is named, else 0."""
-        return self._listed([framework], what)
-
-    def states(self, vendor: Node) -> Node:
-        """1 if it is stated which frameworks run on chips of a maker, else 0."""
-        return self._listed([f"{MAKER}/", vendor], ())
-
-    def _listed(self, parts: list[Node | str], what: tuple[Node | str, ...]) -> Node:
-        for part in what:
-            parts += ["/", part] if isinstance(part, Node) else [f"/{part}"]
-        return count_where(span(self.names), join(*parts))
-
-
-def pairs(library: Library) -> Pairs:
-    """The pairs of all frameworks."""
     said = {
         f"{MAKER}/{vendor}": "what runs on chips of the maker is stated"
         for vendor in dict.fromkeys(
@@ -59,19 +39,17 @@ def pairs(library: Library) -> Pairs:
         said |= {f"{start}/{peak}": "multiplies in the format" for peak in framework.multiplies}
         if framework.quantised != SIXTEEN_BIT:
             said[f"{start}/{QUANTISED}/{framework.quantised}"] = "multiplies stored formats in it"
-    return Pairs(
-        names=tuple(
-            defined(
-                f"framework.{key.lower()}.pair",
-                f"Runs: {key}",
-                "1",
-                key,
-                note,
-                "framework's documentation",
-                name="the pair",
-            )
-            for key, note in said.items()
-        ),
+    return tuple(
+        defined(
+            f"framework.{key.lower()}.pair",
+            f"Runs: {key}",
+            "1",
+            key,
+            note,
+            "framework's documentation",
+            name="the pair",
+        )
+        for key, note in said.items()
     )
 
 

@@ -39,18 +39,11 @@ class Hardware:
     """Tables of the library, and what holds for the chosen accelerator and system.
 
     Args:
-        peaks: in use, by name; `peak_keys` the names by which data types refer to them.
-        pairs: what the library states of frameworks.
         ids: of accelerators and systems, by the field that names one.
         sections: of accelerators and systems.
         sources: who states what the library says.
     """
 
-    generation: Quantity
-    memory_capacity: Quantity
-    peaks: Mapping[str, Quantity]
-    peak_keys: tuple[Input, ...]
-    pairs: framework.Pairs
     ids: Mapping[str, tuple[Input, ...]]
     sections: tuple[Section, ...]
     sources: SourceList
@@ -59,9 +52,9 @@ class Hardware:
 
 def hardware(library: Library, inputs: Workload, rows: Equations) -> Hardware:
     """The rows of the Hardware sheet about accelerator and system."""
-    pairs, keys, offers = framework.pairs(library), stated.peak_keys(), stated.offers(library)
-    rows.know_table("framework", {"pairs": pairs.names})
-    rows.know_table("hardware", {"peak_keys": keys})
+    pairs, offers = framework.pairs(library), stated.offers(library)
+    rows.know_table("framework", {"pairs": pairs})
+    rows.know_table("hardware", {"peak_keys": stated.peak_keys()})
     rows.know_table("library.price", offers)
     sources, unused = SourceList("library", NOBODY), stated.DISKS if inputs.prefix_disk is None else ()
     chips, systems = stated.accelerators(library), stated.systems(library)
@@ -77,13 +70,8 @@ def hardware(library: Library, inputs: Workload, rows: Equations) -> Hardware:
         rows.make_in(name, *(_space(kind) for kind in kinds if kind not in unused))
 
     asked = things("Prices", {stated.OFFER_PARTS[part].label: said for part, said in offers.items()})
-    runs = things("Frameworks", {"Runs": pairs.names}, "which runs on whose chips, and does what there")
+    runs = things("Frameworks", {"Runs": pairs}, "which runs on whose chips, and does what there")
     return Hardware(
-        generation=rows["hardware.generation"],
-        memory_capacity=rows["hardware.memory_capacity"],
-        peaks={name: rows[f"hardware.peak_{name}"] for name in stated.PEAKS},
-        peak_keys=keys,
-        pairs=pairs,
         ids={"accelerator": chips.ids, "system": systems.ids},
         sections=(
             of_chips,

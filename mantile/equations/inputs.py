@@ -1,7 +1,7 @@
 """What is asked: the deployment, how a model is spread over it, the data types and the workload.
 
-Each input is a field of the table in `mantile.library.scenario`: label, unit, range, choices and meaning are
-stated there.
+Each input is a field of the table in `mantile.library.scenario_fields`: label, unit, range, choices and
+meaning are stated there.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class DeviceInputs:
 
 @dataclass(frozen=True)
 class Workload:
-    """The inputs of a scenario: `inputs.tp` by the name of a field, and of the `in_` name of a workbook.
+    """Inputs of a scenario by the names of their fields: `inputs.tp`; of decode workers `inputs.decode_tp`.
 
-    None where the model has no use for an input: experts in a dense model, images without a vision tower; and
-    the inputs of decode workers in a workbook where the same accelerators prefill and decode.
+    None where the model has no use for an input (experts in a dense model, images without a vision tower);
+    for decode workers, where the same accelerators prefill and decode.
 
     Args:
         cells: the inputs there are, by name, in the order of the table.

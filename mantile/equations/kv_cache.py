@@ -55,8 +55,9 @@ def features_of_caches(ir: ModelGraph) -> Iterator[str]:
 def expanded(features: frozenset[str], module: Module) -> Node | None:
     """Channels of the heads where a framework may keep latents expanded to them; None where it may not."""
     work = module.operation
-    may = isinstance(work, LatentAttention) and "latents_saved" in features and work.entry_tokens is None
-    return work.expanded if may and isinstance(work, LatentAttention) else None
+    if not isinstance(work, LatentAttention) or work.entry_tokens is not None:
+        return None
+    return work.expanded if "latents_saved" in features else None
 
 
 def make_caches(rows: Equations, ir: ModelGraph, formats: Formats, plan: Sharding) -> tuple[Module, ...]:

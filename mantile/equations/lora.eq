@@ -1,4 +1,4 @@
-# LoRA adapters in a pass: what those cost that its requests ask for. Their memory is in adapters.py. Every
+# LoRA adapters in a pass: what those cost that its requests ask for. Their memory is in adapters.eq. Every
 # token goes through the two narrow products of its adapter beside each matrix, in kernels of their own that
 # follow one another. Each request asks for one adapter, all equally often: weights are read once for each
 # that some request asks for, FLOPs are those of every token once.

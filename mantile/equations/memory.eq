@@ -1,8 +1,8 @@
 # What lies in the memory of the fullest accelerator, and how many sequences its KV cache holds.
 #
 # A request gets its place with room for its whole output, or for what it is now. Requests of a full cache are
-# of all ages: on average half of the output is there. What there is of kinds of layers, caches and states
-# follows from the architecture: kv_cache.py says it.
+# of all ages: on average half of the output is there. Which kinds of layer, classes of weights and stages
+# there are follows from the architecture: memory.py says it; which caches and states: kv_cache.py.
 
 define of_framework(figures) = index(figures, match(inputs.framework, framework.name))
 define share_of_memory = index(framework.memory_share, match(inputs.framework, framework.name))
@@ -14,8 +14,8 @@ define kept_at_end = sequence_length | when not prefixes
 define kept_at_end = own_length | when prefixes
 define token_groups = inputs.cp | when not decode_CP
 define token_groups = inputs.cp * inputs.dcp | when decode_CP
-define shared_tokens = prefix.shared | when not class_prefixes
-define shared_tokens = prefix.once | when class_prefixes
+define kept_once = prefix.shared | when not class_prefixes
+define kept_once = prefix.once | when class_prefixes
 define tokens_checked = constant.tokens_per_step | when not speculation
 define tokens_checked = speculation.checked | when speculation
 # Before the layers of the first stage, and behind those of the last.
@@ -150,7 +150,7 @@ prefix_bytes_per_token  KV bytes of a token of a prefix on a rank [B/token]
             = in_layers_of_prefix * plan.layers / model.layers / token_groups
             ; on the fullest stage, in layers that look back without limit
 shared_prefix  KV cache of what all requests share [B]
-            = one_request * shared_tokens * prefix_bytes_per_token ; once
+            = one_request * kept_once * prefix_bytes_per_token ; once
 
 each kind of layer
 layer_kv.{kind}  KV cache and states of a request in a layer{name} [B/request] = {kv}

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 from mantile.equations.adapters import make_adapters
 from mantile.equations.formats import Formats
-from mantile.equations.kinds_of_layers import kinds_of
 from mantile.equations.kv_cache import kept_of, know_sums, make_caches
 from mantile.equations.plan import Sharding, scope
 from mantile.equations.tables import Equations, Space
@@ -96,7 +95,7 @@ def memory(
     )
 
 
-EXPERTS = "experts"
+_EXPERTS = "experts"
 
 
 def features_of_weights(ir: ModelGraph) -> Iterator[str]:
@@ -112,7 +111,7 @@ def _back(ir: ModelGraph) -> tuple[Module, GroupedMatMul] | None:
     for module in ir.modules:
         work = module.operation
         if isinstance(work, GroupedMatMul) and work.outputs is ir.facts["hidden_size"]:
-            return (module, work) if EXPERTS in ir.weight_classes() else None
+            return (module, work) if _EXPERTS in ir.weight_classes() else None
     return None
 
 
@@ -129,9 +128,10 @@ def make_weights(rows: Equations, ir: ModelGraph, formats: Formats, tensors: Ten
         name = of_layer.parameters.id.removeprefix("tensors.")
         facts = {"class": name, "title": of_layer.title, "words": of_layer.words}
         facts["bytes"] = "vector_bytes" if stored is None else stored.bytes.id
-        (padded if of_layer.weights == EXPERTS and back is not None else plain).append(Space(facts=facts))
-        for kind in kinds_of(ir, of_layer.layers):
-            members[kind].append(f"`memory.weights.{name}`")
+        (padded if of_layer.weights == _EXPERTS and back is not None else plain).append(Space(facts=facts))
+        for kind in ir.layers:  # of which these layers are the sum
+            if any(module.layers is of_layer.layers for module in kind.modules):
+                members[kind.count].append(f"`memory.weights.{name}`")
     rows.make_in("class of weights", *plain)
     rows.make_in("class of padded weights", *padded)
     several = len(ir.layers) > 1

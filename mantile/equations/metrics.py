@@ -187,7 +187,7 @@ def _plural(unit: str) -> str:
 def _table() -> Iterator[Metric]:
     """The lines of metrics.table."""
     path = Path(__file__).with_name("metrics.table")
-    (block,) = read(path.read_text("utf-8"), "metrics.eq").blocks
+    (block,) = read(path.read_text("utf-8"), path.name).blocks
     for line in block.lines:
         parts, (definition, *options) = line.parts, line.parts["note"].split(" | ")
         said = {name: value for name, _, value in (option.partition(" ") for option in options)}

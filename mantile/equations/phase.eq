@@ -32,6 +32,8 @@ rank_tokens  Tokens of a rank in attention (tokens of a rank) [token] = rank_req
 # Tokens that a rank works on, by the ranks that a module is spread over.
 define of_stage = tokens | when not shared_ffns
 define of_stage = shared_tokens | when shared_ffns
+define tokens_of_ffns = of_stage | when not TP_of_FFNs
+define tokens_of_ffns = ffn_tokens | when TP_of_FFNs
 
 [phase] What enters | each pass
 when shared_ffns

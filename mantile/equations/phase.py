@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 from mantile.equations.plan import scope
 from mantile.equations.tables import Equations, Space
-from mantile.equations.workers import Workers
 from mantile.graph.quantity import Quantity, Row
 from mantile.ir.modules import FULL, AttentionSpan, Elementwise, GroupedMatMul, Indexer, ModelGraph, Module
 
@@ -22,7 +21,7 @@ class Phase:
         id: prefix of its quantities.
         requests: requests in the pass of a replica.
         tokens: tokens that enter the pass, of all attention groups.
-        rank_requests: requests of the busiest attention group; `rank_tokens` tokens of a rank of it.
+        rank_requests: requests of the busiest attention group.
         rows: of what enters, in the order in which they are shown.
         passes: over the weights that the tokens take; None where it is one.
         coverage: share of a layer's experts that some token goes through; None in a model without experts.
@@ -32,7 +31,6 @@ class Phase:
     requests: Quantity
     tokens: Quantity
     rank_requests: Quantity
-    rank_tokens: Quantity
     rows: tuple[Row, ...]
     passes: Quantity | None = None
     coverage: Quantity | None = None
@@ -88,19 +86,15 @@ def phase_of(rows: Equations, name: str) -> Phase:
         requests=of["requests"],
         tokens=of["tokens"],
         rank_requests=of["rank_requests"],
-        rank_tokens=of["rank_tokens"],
         rows=section.rows,
         passes=of.get("passes"),
         coverage=of.get("coverage_busiest"),
     )
 
 
-def tokens_name(module: Module, workers: Workers) -> str:
-    """The row of a pass that says on how many tokens a rank works in a module."""
+def tokens_name(module: Module) -> str:
+    """What the text calls the tokens on which a rank works in a module."""
     if isinstance(module.operation, Elementwise) and module.operation.kind == "norm":
         return "norm_tokens"
-    of_stage = "shared_tokens" if "routed_experts" in workers.rows.features else "tokens"
-    if workers.inputs.ffn_tp is not None:
-        of_stage = "ffn_tokens"
-    names = {"attention": "rank_tokens", "stage": of_stage, "shared": of_stage, "experts": "expert_tokens"}
-    return names[scope(module)]
+    of_stage = dict.fromkeys(("stage", "shared"), "tokens_of_ffns")
+    return {"attention": "rank_tokens", "experts": "expert_tokens", **of_stage}[scope(module)]

@@ -15,6 +15,7 @@ from mantile.equations.roofline import Block
 from mantile.equations.tables import Equations, Space
 from mantile.equations.workers import Workers
 from mantile.graph.quantity import Input, Node, Quantity, all_of, as_node, where
+from mantile.library.scenario_fields import MOST_STAGES
 
 MOST_SHOWN = 72
 BAND = 8  # accelerators side by side
@@ -98,7 +99,7 @@ class Placement:
 
     def __init__(self, workers: Workers, prefix: str, count: int, last: int = 0, start: str = "") -> None:
         self.rows, self.prefix = workers.rows.rows.fork(), prefix
-        self.stages = range(len(workers.plan.stages.numbers))
+        self.stages = range(MOST_STAGES)
         self.accelerators = tuple(_numbered(prefix, number) for number in range(count))
         self.further = tuple(_numbered(prefix, number) for number in range(count, last + 1))
         own, decode = workers.rows.prefix, "inputs.decode_" if workers.rows.prefix else ""

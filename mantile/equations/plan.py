@@ -85,14 +85,12 @@ class Stages:
     """Which layers stand on which stage.
 
     Args:
-        numbers: of the stages there can be, from 0.
         before: layers on the stages before each.
         layers: on each stage, of each kind, by their count in the model.
         fullest: layers on the fullest stage, of all kinds.
         first, last: of devices that are not alike, whether one holds the embedding, or the LM head.
     """
 
-    numbers: tuple[Input, ...]
     before: tuple[Quantity, ...]
     layers: Mapping[Input, tuple[Quantity, ...]]
     fullest: Quantity
@@ -162,6 +160,7 @@ def sharding(ir: ModelGraph, inputs: Workload, rows: Equations) -> Sharding:
     _make_stages_of_devices(rows, inputs)
     _make_kinds(rows, ir)
     sections = rows.sections("plan")
+    (stages,) = rows.sections("plan", "Stages")
     copies = {width.total: width.units for width in ir.widths if width.units in _copied(ir)}
     several = "several_copies" in rows.features
     most = "most_copies" if several else "".join({_copies(units) for units in copies.values()})
@@ -171,7 +170,7 @@ def sharding(ir: ModelGraph, inputs: Workload, rows: Equations) -> Sharding:
         copied={total: total * rows[f"plan.{_copies(units)}"] for total, units in copies.items()},
         splits={width.total: width.split for width in ir.widths},
         kv_copies=rows[f"plan.{most}"] if copies else None,
-        stages=_stages(rows, ir, inputs, sections[1]),
+        stages=_stages(rows, ir, inputs, stages),
         sections=sections,
     )
 
@@ -324,7 +323,6 @@ def _stages(rows: Equations, ir: ModelGraph, inputs: Workload, section: Section)
         for name in ("first", "last")
     }
     return Stages(
-        numbers=of("stage"),
         before=of("before"),
         layers={kind.count: of(_identifier(kind)) for kind in ir.layers},
         fullest=rows["plan.layers"],

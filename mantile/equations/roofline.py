@@ -106,7 +106,7 @@ _KINDS: Mapping[type, tuple[str, str]] = {
     Indexer: ("attention", "cache_bytes"),
     Recurrence: ("recurrence", "state_moved"),
     Elementwise: ("elementwise", ""),
-    Vision: ("vision", "weight_bytes"),
+    Vision: ("vision", "bytes"),
     LowRank: ("lora", "weight_bytes"),
 }
 """Of each kind of operation the file with its rows, and the row of what it reads of weights and cache."""
@@ -140,8 +140,7 @@ def make_modules(rows: Equations, ir: ModelGraph, workers: Workers, disaggregate
                 "m": module.id,
                 "low": lowered(module.label),
                 "run": "Time per layer" if in_layers else "Time of one run",
-                "tokens": tokens_name(module, workers),
-                "kernel": workers.efficiency["small_kernel"].id,
+                "tokens": tokens_name(module),
             }
             space = Space(
                 prefix=DECODE if apart else "",
@@ -156,7 +155,7 @@ def make_modules(rows: Equations, ir: ModelGraph, workers: Workers, disaggregate
                 spaces[name].append(space)
             subject, reads = _KINDS[type(module.operation)]
             facts = {"m": module.id, "label": module.label, "reads": reads}
-            of_pass = Space(facts=facts, features=space.features | {subject})
+            of_pass = Space(facts=facts, features=space.features)
             if "computes" in kind.features:
                 spaces[f"module with FLOPs in {phase}"].append(of_pass)
             if reads and (phase == "decode" or subject != "attention"):
@@ -306,9 +305,6 @@ def _block(rows: Equations, module: Module, workers: Workers, place: str) -> Blo
         Section.SUBTOTAL,
     )
     of = {row.id.removeprefix(place): row for row in section.figures() if isinstance(row, Quantity)}
-    reads: Node | None = of.get(read)
-    if subject == "vision":
-        reads = rows["prefill.read.vision"].body
     return Block(
         id=module.id,
         label=module.label,
@@ -322,7 +318,7 @@ def _block(rows: Equations, module: Module, workers: Workers, place: str) -> Blo
         flops=of.get("flops"),
         bytes=of.get("bytes"),
         repeats=module.layers,
-        reads=reads,
+        reads=of.get(read),
         module=module,
         reached=_reached(of),
         kernels=workers.rows["adapters.kernels"] if subject == "lora" else None,

@@ -24,8 +24,9 @@ define tokens_in = join(text(inputs.input_tokens), ' tokens in, ', percent(prefi
 define tokens_out = join(tokens_in, text(inputs.output_tokens), ' out, ') | when not speculation
 define tokens_out = join(tokens_in, text(inputs.output_tokens), ' out, ',
   where(speculation.on > 0, drafted, '')) | when speculation
-define with_degrees = join(workload, inputs.weights_dtype, ' · ', degrees.1) | when not disaggregated
-define with_degrees = join(workload, inputs.weights_dtype, ' · ', degrees.1, degrees.2) | when disaggregated
+define with_degrees = join(workload, inputs.weights_dtype, ' · ', words_of_degrees.1) | when not disaggregated
+define with_degrees = join(workload, inputs.weights_dtype, ' · ', words_of_degrees.1, words_of_degrees.2)
+  | when disaggregated
 define has_limits = all(is_number(metrics.goodput_share),
   inputs.ttft_limit + inputs.tpot_limit + inputs.e2e_limit > 0) | when not classes
 define has_limits = all(is_number(metrics.goodput_share)) | when classes

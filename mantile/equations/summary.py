@@ -32,7 +32,7 @@ def make_summary(
     rows.know_as("summary.model_on", as_node(f"{ir.model.name} on "))
     rows.know_as("summary.model_not_known", as_node(f"{ir.model.name}: {NOT_KNOWN}"))
     for number, words in enumerate(degrees(sets), 1):
-        rows.know_as(f"summary.degrees.{number}", words)
+        rows.know_as(f"summary.words_of_degrees.{number}", words)
     for metric in (TTFT, TPOT):
         rows.know_as(f"summary.told.{metric.attribute}", as_node(f"{metric.definition}; floor "))
     products = next(name for name in ("ffn", "attention") if name in sets[-1].formats.classes)

@@ -261,7 +261,8 @@ class Equations:
         twin = copy(self)
         twin._known, twin._nodes = dict(self._known), dict(self._nodes)
         twin._walked, twin._following = set(self._walked), dict(self._following)
-        twin._rows, twin._over, twin._spaces = dict(self._rows), dict(self._over), dict(self._spaces)
+        twin._rows, twin._spaces = dict(self._rows), dict(self._spaces)
+        twin._over = {identifier: [*lines] for identifier, lines in self._over.items()}
         twin._names = {subject: dict(names) for subject, names in self._names.items()}
         return twin
 
@@ -358,7 +359,9 @@ class Equations:
                 continue
             if block.again:
                 if block.again not in self._again:
-                    raise EquationError(f"{block.lines[0].place}: nothing is made again as {block.again}")
+                    raise EquationError(
+                        f"{subject}.eq: {block.title}: nothing is made again as {block.again}"
+                    )
                 title = self._again[block.again].suffix.removeprefix(", ").capitalize()
                 found.append(Section(title, (), again=block.again))
             for space in self._spaces_of(block.each):
@@ -577,14 +580,17 @@ class Equations:
                     return rewrite.rewrite(self._find(full.removeprefix(f"{again}."), line, Space()))
         if name in self._aliases:
             of_subjects = self._aliases[name]
-            alias = of_subjects.get(line.subject) or next(iter(of_subjects.values()))
+            own = of_subjects.get(line.subject)
+            if own is None and len(of_subjects) > 1:
+                raise EquationError(f"{line.place}: {name} is a name of {', '.join(of_subjects)}")
+            alias = own or next(iter(of_subjects.values()))
             here = f"{space.place}{space.facts if '{' in alias.parts['body'] else ''}: {alias.place}"
             if here not in self._nodes:
                 self._nodes[here] = q.as_node(self._read(alias, alias.parts["body"], space))
             return self._nodes[here]
-        for own, shared in ((_FULLEST, DECODE), (DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
-            if name.startswith(own):  # the same as for all where there are no accelerators of their own
-                return self._find(f"{shared}{name.removeprefix(own)}", line, Space())
+        for prefix, shared in ((_FULLEST, DECODE), (DECODE, ""), (f"{_INPUTS}decode_", _INPUTS)):
+            if name.startswith(prefix):  # the same as for all where there are no accelerators of their own
+                return self._find(f"{shared}{name.removeprefix(prefix)}", line, Space())
         raise EquationError(f"{line.place}: no row {name}{_nearest(name, self._all())}")
 
 

@@ -138,7 +138,7 @@ def _texts() -> Mapping[str, str]:
 
 
 def _digest(texts: Mapping[str, str]) -> str:
-    return blake2b("".join(texts.values()).encode()).hexdigest()
+    return blake2b(repr(texts).encode()).hexdigest()
 
 
 def read(text: str, file: str) -> Subject:
@@ -148,7 +148,7 @@ def read(text: str, file: str) -> Subject:
         EquationError: for a line that is neither head, row, `for`, `each`, `when`, `over`, `again` nor
             `define`.
     """
-    subject = file.removesuffix(".eq")
+    subject = file.partition(".")[0]
     macros: dict[str, tuple[tuple[str, ...], str]] = {}
     names: list[Line] = []
     blocks: list[tuple[Block, dict[str, str], list[Line]]] = []

@@ -6,6 +6,7 @@ goes over the links inside a domain, or over the network between domains.
     id behind "topology.<scenario>."            function
     ------------------------------------------  ------------------
     .ranks .stage .stages .inside .outside      topology.traffic
+    .transfer                                   topology.transferred
     .count.<n> .first.<n> .last.<n>             topology.domains
 """
 

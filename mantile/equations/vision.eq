@@ -18,4 +18,4 @@ compute_time  Compute time [s] = flops / efficiency.rate.gemm_flops.head
 memory_time   Memory time [s] = bytes / efficiency.rate.gemm_bytes.head
 launch_time   Launch time [s]
             = used * its.layers * (vision_products * efficiency.rate.gemm_launch_time.head +
-            efficiency.rate.attention_launch_time + two_kernels * {kernel})
+            efficiency.rate.attention_launch_time + two_kernels * launch)

@@ -124,16 +124,11 @@ def workers(
 ) -> Workers:
     """The accelerators that prefill, or do everything."""
     chips = hardware(library, inputs, rows)
-    rows.know(*ranks.rows(), ranks.continuous)
     dtypes = formats(library, inputs, ir, rows)
-    factors = efficiency(library, inputs, ranks, dtypes, ir, rows)
+    factors = efficiency(library, dtypes, ir, rows)
     plan = sharding(ir, inputs, rows)
     stored = tensors(ir, plan, rows)
-    rows.know(
-        *(row for section in factors.sections for row in section.figures()),
-        *factors.factors.values(),
-        *(() if ranks.disaggregated is None else (ranks.disaggregated,)),
-    )
+    rows.know(*(row for section in factors.sections for row in section.figures()))
     return Workers(
         inputs=inputs,
         ranks=ranks,

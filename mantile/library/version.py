@@ -1,3 +1,3 @@
 """The version of Mantile, below everything that writes it down."""
 
-__version__ = "0.22.0"
+__version__ = "0.23.0"

@@ -158,7 +158,8 @@ class SummaryCharts:
         while f"summary.{phase}.{parts[1]}.{number}" in self.rows:
             self.row += 1
             for column, part in enumerate(parts, _FIRST):
-                if (name := f"{phase}.{part}.{number}") and f"summary.{name}" in self.rows:
+                name = f"{phase}.{part}.{number}"
+                if f"summary.{name}" in self.rows:
                     self._add(self.row, column, name, _LOOKS.get(part, _NUMBER))
             number += 1
         self.row += 1
