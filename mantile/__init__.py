@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from mantile.library.version import __version__
 
 if TYPE_CHECKING:
+    from mantile.answers.estimate import answer
     from mantile.estimates.estimate import Estimate, estimate
     from mantile.estimates.explain import explain, trace
     from mantile.estimates.launch_files import launch_files
@@ -40,6 +41,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "Estimate": "mantile.estimates.estimate",
     "InputError": "mantile.library.errors",
     "Scenario": "mantile.library.scenario",
+    "answer": "mantile.answers.estimate",
     "audit": "mantile.roundtrip.audit",
     "build_workbook": "mantile.workbook.write",
     "calibrate": "mantile.measured.calibrate",
@@ -74,6 +76,7 @@ __all__ = [
     "InputError",
     "Scenario",
     "__version__",
+    "answer",
     "audit",
     "build_workbook",
     "calibrate",

@@ -78,7 +78,8 @@ def at(results: dict[str, Any], key: str) -> Any:
 def test_fields_a_scenario_and_the_command_line_give_the_same(estimate: mt.Estimate) -> None:
     ran = CliRunner().invoke(app, ["estimate", str(FIELDS["model"]), *FLAGS, "--json"])
     assert ran.exit_code == 0
-    assert json.loads(ran.stdout) == estimate.to_dict() == mt.estimate(mt.Scenario(**FIELDS)).to_dict()
+    assert estimate.to_dict() == mt.estimate(mt.Scenario(**FIELDS)).to_dict()
+    assert json.loads(ran.stdout) == estimate.to_dict() | mt.answer(estimate).to_dict()
 
 
 def test_variants_stand_beside_the_base(several: mt.Estimate) -> None:

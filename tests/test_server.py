@@ -127,7 +127,8 @@ def test_an_estimate_is_that_of_the_command_line_to_the_digit(
     assert not stop.value.code
     for _ in range(2):
         found = client.answer("/v1/estimate", {"scenario": CHAT | fields, "recommend": 0})
-        assert found["estimate"] == printed
+        assert found["estimate"].items() <= printed.items()
+        assert (found["sentence"], found["remedies"]) == (printed["sentence"], printed["remedies"])
     other = client.answer("/v1/estimate", {"scenario": CHAT | fields | {"concurrency": 9}})["estimate"]
     assert other == mantile.estimate(parse_scenario(CHAT | fields | {"concurrency": 9}, "other")).to_dict()
 

@@ -14,10 +14,8 @@ from conftest import few_of
 
 import mantile
 from mantile.cli import main
-from mantile.estimates.estimate import Estimate, estimate
-from mantile.library.scenario import parse_scenario
+from mantile.estimates.estimate import Estimate
 from mantile.search.hardware_first import Machine, fits, read_machine
-from mantile.search.room import what_fits
 from mantile.search.size import Size, size
 
 CHIPS = ("h100-sxm", "l40s", "h20-sxm")  # of the last nobody knows a price
@@ -439,17 +437,3 @@ def test_json_of_fits(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
         "ttft_s",
     }
     assert {*one["models"][0]} == keys
-
-
-def test_what_would_fit_fits_and_what_is_smaller_does_not() -> None:
-    """Where a plan has no room: the most bits, and the fewest accelerators, with which it has."""
-    asked = {"model": "qwen3-32b", "accelerator": "rtx-5090", "concurrency": 8}
-    asked |= {"input_tokens": 2048, "output_tokens": 256}
-    made = estimate(parse_scenario(asked, "scenario"))
-    ways = {room.field: room for room in what_fits(made)}
-    assert set(ways) == {"weights_dtype", "tp"} and ways["tp"].value == 4
-    for room in ways.values():
-        other = estimate(parse_scenario(asked | {room.field: room.value}, "scenario"))
-        assert other.results()["fits"] and other.interactivity == pytest.approx(room.speed)
-    for field, value in (("tp", 2), ("weights_dtype", "fp8")):
-        assert not estimate(parse_scenario(asked | {field: value}, "scenario")).results()["fits"]

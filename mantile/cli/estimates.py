@@ -25,8 +25,36 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
-def estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
-    """The estimate of a model, a scenario file or a bundle, and flags."""
+def estimate_of(what: str, flags: dict[str, Any], way: int | None = None) -> Estimate:
+    """The estimate of a model, a scenario file or a bundle, and flags.
+
+    Args:
+        way: of the ways out of a plan that cannot be, from 1, the one that is taken.
+    """
+    made = _estimate_of(what, flags)
+    return made if way is None else _taken(made, way)
+
+
+def _taken(made: Estimate, way: int) -> Estimate:
+    """A way out in place of a plan that cannot be.
+
+    Raises:
+        InputError: for a way that there is not.
+    """
+    from mantile.answers.estimate import Answer
+    from mantile.estimates.estimate import estimate
+
+    answer = Answer(made)
+    if not 1 <= way <= len(answer.ways):
+        expected = f"1 to {len(answer.ways)}" if answer.ways else "it left out"
+        why = "the plan works" if answer.possible else f"there are {len(answer.ways)} ways out"
+        raise InputError(f"--way {way}: {why}; expected {expected}")
+    chosen = answer.ways[way - 1]
+    model = None if "model" in chosen.fields else made.model
+    return estimate(chosen.applied(made.scenario), model, made.library, "command line", made.template)
+
+
+def _estimate_of(what: str, flags: dict[str, Any]) -> Estimate:
     scenario, name, bundle = scenario_of(what, flags)
     from mantile.estimates.estimate import estimate
 
@@ -78,6 +106,15 @@ Maybe = Annotated[
         metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out."
     ),
 ]
+WayOut = Annotated[
+    int | None,
+    typer.Option(
+        "--way",
+        metavar="<n>",
+        min=1,
+        help="Of a plan that does not fit, way <n> out, as `mantile estimate` numbers them.",
+    ),
+]
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
 
 
@@ -106,6 +143,7 @@ def build(
             "--sign", metavar="KEY", help="Private key, as `mantile keys new` writes it: sign what is built."
         ),
     ] = None,
+    way: WayOut = None,
     show: Annotated[
         bool,
         typer.Option("--open", help="Open it with the program of this desktop, and say what it is."),
@@ -120,7 +158,7 @@ def build(
     from mantile.cli.output.tables import working
 
     with working(f"building {output.name}"):
-        estimates = estimate_of(what, flags)
+        estimates = estimate_of(what, flags, way)
         if since is not None:
             from mantile.roundtrip.since import since_workbook
 
@@ -162,15 +200,19 @@ def estimate(
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="Every figure, and the nearest measured run.")
     ] = False,
+    way: WayOut = None,
     as_json: AsJson = False,
 ) -> None:
-    """Print the results of an estimate, without a workbook: a verdict of five lines first."""
-    estimates = estimate_of(what, flags)
+    """Print the results of an estimate, without a workbook: does it work, what does it do, how sure, and the
+    ways out where it does not.
+    """
+    estimates = estimate_of(what, flags, way)
+    from mantile.answers.estimate import Answer
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
 
     if as_json:
-        print_json(estimates.to_dict())
+        print_json(estimates.to_dict() | Answer(estimates).to_dict())
     else:
         print_estimate(estimates, everything)
     _exit_on_failed_checks(estimates)

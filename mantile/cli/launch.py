@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app
-from mantile.cli.estimates import What, estimate_of
+from mantile.cli.estimates import WayOut, What, estimate_of
 from mantile.cli.flags import with_flags, with_overrides
 from mantile.library.errors import InputError
 
@@ -100,6 +100,7 @@ def launch(
         bool,
         typer.Option("--kubernetes", help="Write a manifest too: Deployment or LeaderWorkerSet, Service."),
     ] = False,
+    way: WayOut = None,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also launch a plan that does not work by the estimate.")
     ] = False,
@@ -112,7 +113,7 @@ def launch(
         raise InputError(f"{output}: there is no folder {output.parent}")
     if output is not None and output.exists() and not output.is_dir():
         raise InputError(f"{output}: this is a file; expected a folder to write to")
-    estimates = estimate_of(what, flags)
+    estimates = estimate_of(what, flags, way)
     from mantile.cli.output.launch import launch_dict, print_files, print_refused, write_files
     from mantile.cli.output.tables import print_json
     from mantile.estimates.launch import DoesNotFit

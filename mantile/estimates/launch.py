@@ -11,6 +11,7 @@ from typing import Any
 
 from mantile.estimates.estimate import Estimate
 from mantile.graph.evaluate import Program
+from mantile.library.beside_cpu import is_beside_cpu
 from mantile.library.columns import columns
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE
@@ -218,7 +219,10 @@ def launch(estimate: Estimate, anyway: bool = False) -> Launch:
         raise DoesNotFit(estimate.title, errors)
     values = estimate.columns[0].values
     apart = values.get("serving") == "disaggregated"
-    servers = tuple(_server(estimate, role) for role in (("prefill", "decode") if apart else ("",)))
+    if estimate.scenario.devices:
+        servers: tuple[Server, ...] = (_beside_cpu(estimate),)
+    else:
+        servers = tuple(_server(estimate, role) for role in (("prefill", "decode") if apart else ("",)))
     return Launch(
         title=estimate.title,
         model=estimate.model.id,
@@ -286,6 +290,45 @@ def _server(estimate: Estimate, role: str) -> Server:
         left=line.left,
         blanks=tuple(_blanks(estimate, table, line, wanted)),
     )
+
+
+def _beside_cpu(estimate: Estimate) -> Server:
+    """A server whose accelerators hold the last layers, and a CPU beside them the rest.
+
+    Raises:
+        InputError: for other devices that are not alike, and for an engine that has no flag for it.
+    """
+    table = table_of(str(estimate.columns[0].values["framework"]))
+    layers_flag, experts_flag, cache_flag = (
+        table.find(name) for name in ("--n-gpu-layers", "--n-cpu-moe", "--no-kv-offload")
+    )
+    stated = is_beside_cpu(estimate.scenario.model_dump(include={"devices"}))
+    if layers_flag is None or experts_flag is None or cache_flag is None or not stated:
+        raise InputError(
+            f"devices: no flag of {table.name} says which device holds which layers; expected accelerators "
+            "of one kind, or a CPU beside them (--cpu) with --framework llama.cpp"
+        )
+    host, card = estimate.results()["devices"]
+    scenario = estimate.scenario.replace(
+        devices=[],
+        overrides=[],
+        variants=[],
+        device_split=None,
+        system=None,
+        accelerator=card["accelerator"],
+        tp=card["accelerators"],
+    )
+    server = _server(estimate.again(scenario), "")
+    on_card, below = card["layers"], host["layers"]
+    flags = [
+        Said(layers_flag.name, "99" if not below else str(on_card), "devices", table.source(layers_flag))
+    ]
+    if card.get("experts_away"):
+        name, count = "--n-cpu-moe", below + card["experts_away"]  # counted from the first layer of the model
+        flags.append(Said(name, str(count), "devices", table.source(experts_flag)))
+    if card.get("kv_away"):
+        flags.append(Said("--no-kv-offload", None, "devices", table.source(cache_flag)))
+    return replace(server, flags=(*server.flags, *flags), ram=float(estimate.results()["ram_peak_bytes"]))
 
 
 def _divisors(number: int) -> Iterator[int]:

@@ -248,6 +248,23 @@ def of_requests(count: float) -> str:
     return f"{whole:,} request{'' if whole == 1 else 's'}"
 
 
+_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
+_MEMORY = "MEMORY_EXCEEDED"
+
+
+def told_errors(results: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The errors of a plan, without those that only follow from others."""
+    errors = list(results["checks"]["errors"])
+    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
+    return causes or errors
+
+
+def missing_memory(results: Mapping[str, Any]) -> float | None:
+    """Bytes that the fullest accelerator lacks, by the check that says so; None where it has enough."""
+    lacks = [one for one in results["checks"]["errors"] if one["code"].endswith(_MEMORY)]
+    return max((float(one["left"] - one["right"]) for one in lacks), default=None)
+
+
 def is_possible(feasibility: str) -> bool:
     """Whether a plan can be, by its verdict."""
     return feasibility in (FITS, WITH_OFFLOAD)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mantile.library.models import load_model
@@ -9,6 +10,7 @@ from mantile.library.profiles import Library
 
 ALL = 1000
 """More layers than any model has."""
+_SLOT = "pcie"  # what ids of slots begin with
 
 
 def beside_cpu(
@@ -38,7 +40,7 @@ def beside_cpu(
     """
     slot = library.accelerator(chip).host_bandwidth
     raw = 0.0 if slot is None or slot.value is None else slot.value
-    kinds = [kind for kind in library.links.links if kind.id.startswith("pcie")]
+    kinds = [kind for kind in library.links.links if kind.id.startswith(_SLOT)]
     fast = [kind for kind in kinds if (kind.bandwidth.value or 0) >= raw]
     if layers is not None and model is not None:
         stack = load_model(model).architecture.stack
@@ -54,3 +56,13 @@ def beside_cpu(
     # nothing is left of the machine of a scenario file
     machine = {"tp": 1, "system": "default", "accelerator": cpu}
     return machine | {"devices": [first, beside], "device_split": "solved" if layers is None else "rest"}
+
+
+def is_beside_cpu(fields: Mapping[str, Any]) -> bool:
+    """Whether the devices of a scenario are a CPU and accelerators in its slot.
+
+    Example:
+        is_beside_cpu(beside_cpu(load_library(), "ryzen-9-9950x", "rtx-3090", 1))    # True
+    """
+    devices: Sequence[Mapping[str, Any]] = fields.get("devices") or []
+    return len(devices) == 2 and str(devices[0].get("link")).startswith(_SLOT)

@@ -16,7 +16,7 @@ from mantile.library.scenario import merge_fields
 from mantile.search.chips import share
 from mantile.search.hardware_first import BITS_OF_A_BYTE, largest_first
 from mantile.search.objective import LARGEST, Limit, limit
-from mantile.search.optimize import Optimum, solve
+from mantile.search.optimize import NoPlan, Optimum, solve
 from mantile.search.question import ALL, USUAL_MOST, Question, ask
 from mantile.search.search import silent
 from mantile.search.space import published
@@ -161,11 +161,8 @@ def _solved(question: Question, least: int) -> tuple[Optimum | None, str]:
         return None, missing
     try:
         best = solve(question)
-    except InputError as error:
-        if "plans can be" not in str(error):
-            raise
-        _, found, reasons = str(error).partition("plans can be (")
-        return None, f"does not fit ({reasons.partition(')')[0]})" if found else "does not fit"
+    except NoPlan as error:
+        return None, f"does not fit ({error.reasons})" if error.reasons else "does not fit"
     miss = best.nearest_miss()
     if miss is not None:
         return None, f"{miss[1].words} is missed by {share(miss[2])}"

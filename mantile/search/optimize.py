@@ -382,25 +382,40 @@ def solve(
         search = Search(evaluator, space, question.objective, question.limits, not question.load, step, parts)
         found = search.run()
     if not len(found.plans):
-        raise InputError(f"{question.name}: {_nothing(Optimum(question, base, found, space))}")
+        raise NoPlan(question.name, Optimum(question, base, found, space))
     rows = _selected(found, question.plans)
     could = [*turned(evaluator, question.objective, rows)] if len(found.ranked) else []
     notes = notes_of(question, search, found)
     return Optimum(question, scenario_of(question, base, found, rows, could), found, space, notes)
 
 
+class NoPlan(InputError):
+    """No plan that was asked for can be: why, and how many accelerators would do.
+
+    Args:
+        name: stands for the scenario.
+        lost: what was looked at.
+    """
+
+    def __init__(self, name: str, lost: Optimum) -> None:
+        self.reasons = _broken(lost)
+        super().__init__(f"{name}: {_nothing(lost)}")
+
+
+def _broken(lost: Optimum) -> str:
+    return ", ".join(f"{code}: {count:,}" for code, count in _most_first(lost.found.infeasible)[:6])
+
+
 def _nothing(lost: Optimum) -> str:
-    """That no plan can be, why, and how many accelerators would do."""
     most = at_most(lost.question.most)
     if not lost.found.tried:
         return (
             f"no plans can be: the degrees asked for take more than {most.removeprefix('at most ')} "
             "(gpus_max); expected more of them, or smaller degrees"
         )
-    broken = ", ".join(f"{code}: {count:,}" for code, count in _most_first(lost.found.infeasible)[:6])
     more = " or ".join(f"{chip.needs} × {chip.name}" for chip in lost.chips if chip.needs is not None)
     return (
-        f"none of {lost.found.tried:,} plans can be ({broken}) on {most} (gpus_max); expected "
+        f"none of {lost.found.tried:,} plans can be ({_broken(lost)}) on {most} (gpus_max); expected "
         f"{more or 'more of them'}, other accelerators, or smaller data types"
     )
 

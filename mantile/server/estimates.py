@@ -8,11 +8,12 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from mantile.answers.estimate import Answer
 from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.evidence import PERCENTILES
 from mantile.equations.reasons import PLAN, REASONS
 from mantile.estimates.estimate import Estimate, estimate
-from mantile.estimates.results import is_possible
+from mantile.estimates.results import is_possible, missing_memory
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError, naming
 from mantile.library.machines import engine_of
@@ -23,7 +24,7 @@ from mantile.search.devices import MOST_MACHINES, assignments
 from mantile.search.devices import OBJECTIVES as OF_MACHINES
 from mantile.search.largest import SPEED, find_largest
 from mantile.search.objective import LARGEST, is_largest, read_objective
-from mantile.search.optimize import Optimum, solve
+from mantile.search.optimize import NoPlan, Optimum, solve
 from mantile.search.question import Question, ask
 from mantile.server.asked import EstimateAsked
 from mantile.server.documents import NAME, asked_as, estimate_of, fields_of, in_fields
@@ -242,9 +243,7 @@ def _search(
                     default_limits=usual,
                 )
             )
-        except InputError as error:
-            if "plans can be" not in str(error):
-                raise
+        except NoPlan:
             return None
         if last.has_winner:
             return last
@@ -295,7 +294,9 @@ def _told(
 ) -> dict[str, Any]:
     whole = made.to_dict()
     require_plan(whole)
+    said = Answer(made)
     return {
+        "sentence": said.verdict,
         "model_id": made.model.id,
         "runtime_id": whole["framework"],
         "hardware": {
@@ -312,6 +313,7 @@ def _told(
         "estimates": _estimates(whole),
         "bottlenecks": _bottlenecks(whole),
         "recommended_configs": [] if searched is None else recommendations(searched)[:recommend],
+        "remedies": [way.to_dict() for way in said.ways],
         "explanations": _words(made, whole, found, searched, chosen),
         "estimate": whole,
     }
@@ -458,12 +460,6 @@ def _words(
             words.append(f"{searched.words}.")
         words += [f"{one['code']}: {in_fields(one['message'])}." for one in whole["checks"]["alerts"]]
     return words + [f"{text}." for text in (() if found is None else found.told)]
-
-
-def missing_memory(results: Mapping[str, Any]) -> float | None:
-    """Bytes that the fullest accelerator lacks, by the check that says so; None where it has enough."""
-    check = next((one for one in results["checks"]["errors"] if one["code"] == MEMORY), None)
-    return None if check is None else float(check["left"] - check["right"])
 
 
 def _offloaded(made: Estimate, whole: Mapping[str, Any]) -> str:

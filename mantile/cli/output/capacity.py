@@ -25,17 +25,17 @@ def demand_lines(estimate: Estimate, found: Mapping[str, Any]) -> Iterator[tuple
     Args:
         found: the part `capacity` of its results.
     """
-    yield "demand  ", _demand(found)
+    yield "Demand", _demand(found)
     paid = [
         f"{name} {_paid(found['cash_usd'][option][1])}{_at_start(found['cash_usd'][option][0])}"
         for option, name in _OPTIONS.items()
     ]
-    yield "a year  ", f"the first: {', '.join(paid)}"
+    yield "A year", f"the first: {', '.join(paid)}"
     worth = [f"{name} {_signed(found['npv_usd'][option])}" for option, name in _OPTIONS.items()]
-    yield "NPV     ", ", ".join(worth)
+    yield "NPV", ", ".join(worth)
     capacity, values = estimate.equations.rows.of("capacity"), estimate.values(0)
     even = [f"{words} {_share(values[capacity[f'break_even.{name}']])}" for name, words in _EVEN.items()]
-    yield "even    ", f"mean utilisation: {'; '.join(even)}"
+    yield "Even", f"mean utilisation: {'; '.join(even)}"
 
 
 def _demand(found: Mapping[str, Any]) -> str:

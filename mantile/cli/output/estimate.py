@@ -3,33 +3,32 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.text import Text
 
+from mantile.answers.text import number as significant
+from mantile.answers.text import scaled
 from mantile.cli.output import look
 from mantile.cli.output.capacity import demand_lines
 from mantile.cli.output.tables import (
     FittedTable,
-    hung,
     new_table,
     number,
     open_console,
     print_checks,
-    scaled,
-    told_errors,
 )
 from mantile.equations import metrics
-from mantile.equations.checks import WITH_OFFLOAD
 from mantile.equations.correction import LABELS, OF_MEMORY
-from mantile.estimates.results import is_possible, of_requests
+from mantile.estimates.results import is_possible, told_errors
 from mantile.library.model_names import taken_for_granted
 from mantile.library.runs import NOTHING_NEAR
 
 if TYPE_CHECKING:
+    from mantile.answers.estimate import Answer
     from mantile.estimates.estimate import Estimate
 
 _Row = tuple[str, str, Callable[[Any], str]]  # label, path in the results, and how a value is written
@@ -136,19 +135,22 @@ _SIDE_BY_SIDE = (
 
 
 def print_estimate(estimate: Estimate, everything: bool = False) -> None:
-    """A verdict of five lines, of several columns a table of them, then the checks that do not hold.
+    """The answer to the base scenario, of several columns a table of them, then checks that do not hold.
 
     Args:
         everything: with all figures, classes, the nearest run and its source.
     """
+    from mantile.answers.estimate import Answer
+
     results = [estimate.results(column) for column in range(len(estimate.columns))]
     console = open_console()
-    console.print(Text(estimate.title, style="bold"))
+    if estimate.scenario.title:
+        console.print(Text(estimate.scenario.title, style="bold"))
     granted = taken_for_granted(estimate.model.source)
     if granted:
         console.print(Text(f"{estimate.model.name}: {granted}", style="dim"))
-    for line in verdict(estimate, results[0]):
-        console.print(line)
+    answer = Answer(estimate)
+    _print_answer(console, answer)
     rows = [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
     if not everything:
         rows = [row for row in rows if row[0] in _SIDE_BY_SIDE] if len(results) > 1 else []
@@ -159,19 +161,15 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
     if everything:
         _print_nearest(console, results)
     _print_profiles(console, estimate)
-    print_checks(console, results if len(results) > 1 else [_not_said(results[0])])
+    print_checks(console, results if everything or len(results) > 1 else [_not_said(results[0])])
     if not everything and look.now().form == "table" and not look.now().quiet:
-        console.print(Text("--all shows every figure, with the nearest measured run", style="dim"))
+        console.print()
+        more = _TAKE if answer.ways else _MORE
+        console.print(Text(more, style="dim"))
 
 
-def _what_fits(estimate: Estimate) -> str:
-    """What has room instead, with how fast it is: --weights-dtype q8_0 (58 tokens/s/user) or --tp 2."""
-    from mantile.search.room import what_fits
-
-    return " or ".join(
-        f"--{room.field.replace('_', '-')} {room.value} ({number(room.speed, 3)} tokens/s/user)"
-        for room in what_fits(estimate)
-    )
+_MORE = "More: --all, mantile launch …, mantile explain tpot, mantile build … -o x.xlsx"
+_TAKE = "Take one: mantile estimate … --way 1; its command: mantile launch … --way 1"
 
 
 def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) -> FittedTable:
@@ -191,78 +189,101 @@ def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) 
     return table
 
 
-def verdict(estimate: Estimate, result: dict[str, Any]) -> list[Text]:
-    """What a reader asks first: does it fit, how fast, what it costs, what limits it, how sure."""
-    if told_errors(result) and not is_possible(result["feasibility"]):
-        rest = len(told_errors(result)) - 1
-        more = f" (and {rest} more below)" if rest else ""
-        why = hung(
-            Text(f"  does not work ({told_errors(result)[0]['code']}): ", style="bold red"),
-            f"{_fits(result)}{more}",
-        )
-        ways = _what_fits(estimate) if told_errors(result)[0]["code"] == "MEMORY_EXCEEDED" else ""
-        return [why, hung(Text("  would fit  ", style="bold"), ways)] if ways else [why]
-    lines = [("fits    ", _fits(result))]
-    for error in told_errors(result):
-        lines.append(("but     ", str(error["message"])))
-    speed = f"TTFT {scaled(result['ttft_s'], 's')} mean, {scaled(result[metrics.TTFT_P95.key], 's')} p95"
-    tpot = result["tpot_s"]
-    if tpot is not None:
-        speed += (
-            f" · TPOT {scaled(tpot, 's')}, {number(result['interactivity_tokens_per_s'], 3)} tokens/s/user"
-        )
-    rate, per = result["output_tokens_per_s"], result["output_tokens_per_s_per_accelerator"]
-    lines.append(("speed   ", speed))
-    money = _at(result, metrics.USD_PER_MILLION_OUTPUT_TOKENS.key)
-    hour = result[metrics.USD_PER_HOUR.key]
-    price = (
-        "price not known"
-        if money is None or hour is None
-        else f"{number(money, 3)} USD per million output tokens, {number(hour, 4)} USD/h "
-        f"({result['price_basis']})"
-    )
-    lines.append(
-        ("yield   ", f"{number(rate, 4)} output tokens/s, {number(per, 3)} per accelerator · {price}")
-    )
-    if "layers_in_words" in result:
-        lines.append(("layers  ", result["layers_in_words"]))
-    mfu, mbu = result["mfu"]["prefill"], result["mbu"]["decode"]
-    limits = f"prefill by {result['bottleneck']['prefill']} (MFU {_share(mfu)})"
-    if tpot is not None:
-        limits += f", decode by {result['bottleneck']['decode']} (MBU {_share(mbu)})"
-    lines.append(("limited ", limits))
-    band = result["range_80"]
-    sure = [
-        f"{name} {scaled(ends['p10'], 's')} to {scaled(ends['p90'], 's')}"
-        for name, ends in (("TTFT", band["ttft"]), ("TPOT", band["tpot"]))
-        if ends["p10"] is not None
+def _print_answer(console: Console, answer: Answer) -> None:
+    """The answer to one scenario: verdict, figures with ranges, why, what is not stated, or the ways out."""
+    room = min(look.width(), 80)
+    for place, line in enumerate(textwrap.wrap(answer.verdict, room, break_on_hyphens=False)):
+        console.print(Text(line, style="bold" if place < _LINES_OF_VERDICT else ""))
+    if answer.lines:
+        console.print()
+        _print_lines(console, answer)
+    console.print()
+    for label, text in (*answer.facts, *_more_facts(answer)):
+        _print_fact(console, label, text)
+    if answer.unstated:
+        console.print()
+        _print_unstated(console, answer)
+    if not answer.possible:
+        _print_ways(console, answer)
+
+
+_LINES_OF_VERDICT = 3
+_HEAD = 13  # columns of the head of a fact
+
+
+def _print_lines(console: Console, answer: Answer) -> None:
+    console.print(Text(f"  {'':22} {'estimate':>11}   80 % range", style="dim"))
+    for line in answer.lines:
+        row = f"  {line.label:22} {line.text:>11}   {line.range:17}  {line.beside}"
+        console.print(Text(row.rstrip()))
+
+
+def _print_fact(console: Console, label: str, text: str, style: str = "dim", head: int = _HEAD) -> None:
+    """A text behind its label; further lines stand below the first."""
+    lines = textwrap.wrap(text, min(look.width(), 80) - head - 2, break_on_hyphens=False) or [""]
+    console.print(Text.assemble("  ", (f"{label:{head}}", style), lines[0]))
+    for line in lines[1:]:
+        console.print(Text(f"  {'':{head}}{line}"))
+
+
+def _print_unstated(console: Console, answer: Answer) -> None:
+    """What the scenario does not state; "!" where it moves the answer by more than 10 %."""
+    console.print(Text(f"  {'Not stated, taken as':31}otherwise", style="dim"))
+    for one in answer.unstated:
+        flag = f" (--{one.field.replace('_', '-')} {one.value:g})" if one.decides else ""
+        label = f"{'!' if one.decides else ' '} {one.label:13} {one.taken:13}"
+        _print_fact(console, label, one.otherwise + flag, "yellow" if one.decides else "", 31)
+
+
+def _print_ways(console: Console, answer: Answer) -> None:
+    """Ways out of a plan that cannot be, numbered as --way takes them, and what does not help."""
+    ways = answer.ways
+    if ways:
+        wide = max(20, *(len(way.words) for way in ways))
+        cost = "to buy" if answer.buys else "USD/h"
+        console.print()
+        heads = f"{'tokens/s':>9}{'1st token':>11}{cost:>8}"
+        console.print(Text(f"  {'Ways out':{wide + 2}}{heads}  gives up", style="dim"))
+        for place, way in enumerate(ways, start=1):
+            money = way.to_buy if answer.buys else way.usd_per_hour
+            speed = "–" if way.speed is None else significant(way.speed)
+            paid = "–" if not money else f"{money:,.0f}" if answer.buys else significant(money)
+            figures = f"{speed:>9}{scaled(way.ttft, 's'):>11}{paid:>8}"
+            console.print(Text(f"  {place:<2}{way.words:{wide}}{figures}  {way.gives_up or '–'}"))
+    facts = [("No help", " · ".join(answer.no_help))] if answer.no_help else []
+    facts += [
+        ("Assumed", f"way {place}: {way.assumes}; state yours with --cpu")
+        for place, way in enumerate(ways, start=1)
+        if way.assumes
     ]
-    lines.append(
-        (
-            "sure    ",
-            f"80 % of runs: {', '.join(sure)}; by {result['evidence']}" if sure else result["evidence"],
-        )
-    )
+    if facts:
+        console.print()
+    for label, text in facts:
+        _print_fact(console, label, text)
+
+
+def _more_facts(answer: Answer) -> Iterator[tuple[str, str]]:
+    """The engine's day, corrections and a demand, where a scenario has them."""
+    result = answer.results
+    if not answer.possible:
+        return
     day = result.get("engine_day")
     if day is not None:
-        lines.append(("engine  ", _engine_day(day)))
+        yield "Engine", _engine_day(day)
     for name, one in result.get("correction", {}).items():
         if isinstance(one, dict) and one["p50"] is not None:
             unit = OF_MEMORY.get(name, "s")
             behind = f"{one['runs']} runs, newest {one['newest']}" if one["runs"] else "no run of the kind"
             if not one["runs"] and one["multiplier"] != 1:
                 behind += ", but of others"
-            lines.append(
-                (
-                    "corrected ",
-                    f"{LABELS[name]} {scaled(one['physics'], unit)} × {number(one['multiplier'], 3)} = "
-                    f"{scaled(one['p50'], unit)}, 80 % from {scaled(one['p10'], unit)} to "
-                    f"{scaled(one['p90'], unit)}; {behind}",
-                )
+            yield (
+                "Corrected",
+                f"{LABELS[name]} {scaled(one['physics'], unit)} × {number(one['multiplier'], 3)} = "
+                f"{scaled(one['p50'], unit)}, 80 % from {scaled(one['p10'], unit)} to "
+                f"{scaled(one['p90'], unit)}; {behind}",
             )
     if "capacity" in result:
-        lines += demand_lines(estimate, result["capacity"])
-    return [_hung(head, text) for head, text in lines]
+        yield from demand_lines(answer.made, result["capacity"])
 
 
 def _engine_day(day: dict[str, Any]) -> str:
@@ -276,43 +297,13 @@ def _engine_day(day: dict[str, Any]) -> str:
     return f"{age}: 80 % of TPOT {scaled(ends['p10'], 's')} to {scaled(ends['p90'], 's')}"
 
 
-def _hung(head: str, text: str) -> Text:
-    """A line of the verdict; what goes on in a second line stands below the first."""
-    room = look.width() - len(head) - 2
-    first, *rest = textwrap.wrap(text, max(30, room), break_long_words=False, break_on_hyphens=False) or [""]
-    whole = Text.assemble("  ", (head, "bold"), first)
-    for line in rest:
-        whole.append(f"\n  {' ' * len(head)}{line}")
-    return whole
-
-
 def _not_said(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without the errors that the verdict has told."""
-    told = told_errors(result)
-    said = told[:1] if not is_possible(result["feasibility"]) else told
+    """A result without the checks that the answer has told."""
+    possible, told = is_possible(result["feasibility"]), told_errors(result)
+    said = told if possible else told[:1]
     left = [error for error in told if error not in said]
-    alerts = [] if told and not is_possible(result["feasibility"]) else result["checks"]["alerts"]
+    alerts = [one for one in result["checks"]["alerts"] if possible and one["code"] != "PRICE_OLD"]
     return result | {"checks": {"errors": left, "alerts": alerts}}
-
-
-def _share(value: float | None) -> str:
-    return "not known" if value is None else _percent(value)
-
-
-def _fits(result: dict[str, Any]) -> str:
-    """Whether it fits, or why not."""
-    errors = told_errors(result)
-    used, room = result["memory_per_accelerator_bytes"], result["memory_capacity_bytes"]
-    told = f"{scaled(used, 'B')} of {scaled(room, 'B')} per accelerator"
-    if errors and not is_possible(result["feasibility"]):
-        return str(errors[0]["message"])
-    if not result["fits"]:
-        return told
-    seats = result["kv_capacity_sequences"]
-    host = " with part of it on the host" if result["feasibility"] == WITH_OFFLOAD else ""
-    if host or "devices" in result:
-        host += f", {scaled(result['ram_peak_bytes'], 'B')} of main memory on a machine"
-    return f"{told}{host}, room for {of_requests(seats)} of this length" if seats else told + host
 
 
 def _print_classes(console: Console, results: list[dict[str, Any]]) -> None:

@@ -18,6 +18,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mantile.cli.output import look, plain
+from mantile.estimates.results import told_errors
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
@@ -243,16 +244,6 @@ def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
 
 def _can_be(result: dict[str, Any]) -> bool:
     return result.get("feasibility") in ("fits", "fits_with_offload")
-
-
-_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
-
-
-def told_errors(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The errors of a plan, without those that only follow from others."""
-    errors = list(result["checks"]["errors"])
-    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
-    return causes or errors
 
 
 def hung(head: Text, text: str) -> Text:

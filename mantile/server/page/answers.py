@@ -9,14 +9,17 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
 
+from mantile.answers import estimate as answers
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.estimates.results import is_possible
 from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
+from mantile.library.scenario_fields import MOST_RANKS, MOST_STAGES, SCENARIO_FIELDS
 from mantile.search.auto import chosen
-from mantile.search.optimize import Optimum
+from mantile.search.optimize import NoPlan, Optimum
 from mantile.server.documents import fields_of
-from mantile.server.page.state import AUTO, DEGREES, GPUS, State, unpacked
+from mantile.server.page.state import AUTO, DEGREES, GPUS, START, State, unpacked
 from mantile.workbook.bundle import Bundle
 
 NAME = "page"
@@ -44,6 +47,11 @@ class Answer:
     estimate: Estimate
     results: Mapping[str, Any]
     optimum: Optimum | None
+
+    @cached_property
+    def said(self) -> answers.Answer:
+        """What is answered, as the terminal says it too."""
+        return answers.Answer(self.estimate)
 
     @property
     def possible(self) -> bool:
@@ -90,10 +98,23 @@ def _answer(packed: str, hub: bool) -> Answer:
     most, optimum = asked.pop(GPUS, None), None
     fields, model = fields_of(asked, hub, NAME)
     if any(fields.get(name) == AUTO for name in DEGREES):
-        fields, optimum = chosen(fields, NAME, most=8 if most is None else most)
+        most = START[GPUS] if most is None else most
+        try:
+            fields, optimum = chosen(fields, NAME, most=most)
+        except NoPlan:
+            fields = _on_all(fields, int(most))
     worked = estimate(parse_scenario(fields, NAME), model, name=NAME)
     worked.values()  # of all figures, which a page shows: results are taken from them
     return Answer(fields, worked, worked.results(), optimum)
+
+
+def _on_all(fields: Mapping[str, Any], most: int) -> dict[str, Any]:
+    """Fields whose degrees spread the model over as many accelerators as may be, where no plan can be."""
+    kept = {name: value for name, value in fields.items() if value != AUTO}
+    framework = load_library().framework(str(fields.get("framework") or SCENARIO_FIELDS["framework"].default))
+    spread = "pp" if "tp" in framework.experimental else "tp"
+    largest = MOST_STAGES if spread == "pp" else MOST_RANKS
+    return kept | {spread: min(1 << (most.bit_length() - 1), largest)}
 
 
 def field_error(error: InputError) -> FieldError:

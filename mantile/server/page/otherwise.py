@@ -7,12 +7,10 @@ from typing import Any
 
 from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.library.errors import InputError
-from mantile.search.size import size
-from mantile.search.space import CHOSEN, published
-from mantile.server.documents import fields_of
-from mantile.server.page.answers import HUB, NAME, Answer, answer
+from mantile.search.space import published
+from mantile.server.page.answers import Answer, answer
 from mantile.server.page.run import at
-from mantile.server.page.state import DEGREES, GPUS, START, State
+from mantile.server.page.state import DEGREES, State
 from mantile.server.page.text import change, headline, parts, percent, scaled
 
 _MOST_GPUS = 1024
@@ -88,49 +86,6 @@ def finding(rows: Sequence[Mapping[str, Any]]) -> str:
         return "What if"
     best = max(cheaper, key=lambda row: float(row["saves"]))
     return f"What if: {best['words']} would make a million tokens {percent(best['saves'], 2)} cheaper"
-
-
-def ways_out(state: State) -> list[dict[str, str]]:
-    """What would work in place of a plan that cannot be: AUTO, more GPUs, other formats, shorter prompts."""
-    auto = state.by_auto()
-    if not state.auto and (found := _tried(auto)) is not None:
-        return [{"words": f"Let AUTO choose: {found.estimate.title}", "link": auto.link()}]
-    ways, most = [], state.fields.get(GPUS, START[GPUS])
-    most = most if isinstance(most, int) and 0 < most <= _MOST_GPUS else START[GPUS]
-    for count in (2 * most, 4 * most, 8 * most):
-        more = auto.with_fields(**{GPUS: count})
-        if count <= _MOST_GPUS and (found := _tried(more)) is not None:
-            ways.append({"words": f"Up to {count} GPUs: {found.estimate.title}", "link": more.link()})
-            break
-    try:
-        asked = {key: value for key, value in state.fields.items() if key not in (*DEGREES, GPUS)}
-        fields, _ = fields_of(asked, HUB.get(), NAME)
-        needs = size(gpus_max=most, name=NAME, **({"framework": "vllm"} | fields))
-    except (InputError, TypeError, ValueError):
-        return ways
-    least = needs.tiers["minimum"]
-    if least.plan is not None:
-        changed = {key: value for key, value in least.plan.items() if key in CHOSEN}
-        ways.append(
-            {
-                "words": f"Other formats: {least.label}",
-                "link": state.with_fields(**changed).by_hand(least.plan).link(),
-            }
-        )
-    for way in needs.ways:
-        if way.change == "input_tokens":
-            shorter = auto.with_fields(input_tokens=way.value)
-            ways.append({"words": f"Prompts of {way.value:,} tokens: {way.label}", "link": shorter.link()})
-    return ways
-
-
-def _tried(state: State) -> Answer | None:
-    """The answer to a state where its plan can be."""
-    try:
-        found = answer(state)
-    except InputError:
-        return None
-    return found if found.possible else None
 
 
 _SAMPLE = (

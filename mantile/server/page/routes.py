@@ -109,13 +109,17 @@ def _run(found: Answer, state: State) -> dict[str, Any]:
         "short": f"{found.estimate.title}{' (AUTO)' if state.auto else ''} · {results['weights_dtype']}",
         "load": of_run.load_words(found),
         "possible": found.possible,
-        "verdict": of_run.verdict(found),
+        "verdict": found.said.verdict.rstrip("."),
         "lead": of_run.lead(found),
         "held": sum(1 for check in checks if check.error) - failed,
         "failed": failed,
         "classes": of_run.classes(found),
         "actions": _actions(state),
-        "ways": [] if found.possible else otherwise.ways_out(state),
+        "ways": of_run.ways(found, state),
+        "cost_head": "" if found.possible else "USD to buy" if found.said.buys else "USD/h",
+        "no_help": found.said.no_help,
+        "unstated": found.said.unstated,
+        "command": of_run.command(found.scenario) if found.possible else "",
         "tiles": of_run.tiles(found),
         "passes": [of_run.limited(found, phase) for phase in of_run.phases(found)],
         "standing": of_standing.standing(found),
@@ -161,10 +165,10 @@ def _not_estimated(state: State, error: FieldError, ways: bool = True) -> HTMLRe
 def _ways(state: State, error: FieldError) -> list[dict[str, str]]:
     """What would be estimated in place of what cannot be."""
     typed = field_of(error, state.fields)
-    if is_link(typed):
-        link = state.without_link(typed).link("/placement")
-        return [{"words": f"With {typed} as the library has it", "link": link}]
-    return otherwise.ways_out(state) if " plans can be " in str(error) else []
+    if not is_link(typed):
+        return []
+    link = state.without_link(typed).link("/placement")
+    return [{"words": f"With {typed} as the library has it", "link": link}]
 
 
 @router.get("/drill")

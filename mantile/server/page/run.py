@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from mantile.equations.checks import FITS, INSUFFICIENT, WITH_OFFLOAD
+from mantile.equations.checks import FITS, WITH_OFFLOAD
 from mantile.equations.forward import Pass, group_names
 from mantile.equations.metrics import (
     INTERACTIVITY,
@@ -27,14 +27,16 @@ from mantile.equations.metrics import (
     USD_PER_MONTH,
     Metric,
 )
-from mantile.estimates.results import of_requests
+from mantile.estimates.launch_files import launch_files
+from mantile.estimates.results import missing_memory, of_requests
 from mantile.graph.evaluate import Program
 from mantile.graph.quantity import as_node
+from mantile.library.errors import InputError
+from mantile.library.scenario import Scenario
 from mantile.server.documents import in_fields
-from mantile.server.estimates import missing_memory
 from mantile.server.page import charts
 from mantile.server.page.answers import Answer
-from mantile.server.page.state import State
+from mantile.server.page.state import DEGREES, State
 from mantile.server.page.text import headline, number, parts, percent, scaled, signed
 
 _LARGEST = 5  # modules of a pass that are shown
@@ -104,36 +106,15 @@ def classes(found: Answer) -> list[tuple[str, bool]]:
     return [*listed, (last, not any(holds for _, holds in listed))]
 
 
-def verdict(found: Answer) -> str:
-    """What it comes to, in one sentence."""
-    results, title = found.results, found.estimate.title
-    if not found.possible:
-        missing = missing_memory(results)
-        if results["feasibility"] != INSUFFICIENT or missing is None:
-            return f"{title}: this plan cannot be"
-        return f"{title}: not enough memory, {scaled(missing, 'B')} are missing on each GPU"
-    first = f"{title} answers in {headline(TTFT, results['ttft_s'])}"
-    if results["tpot_s"] is None:
-        return first
-    pace = headline(INTERACTIVITY, results["interactivity_tokens_per_s"]).replace("/user", "")
-    scenario = found.scenario
-    if scenario.request_rate or scenario.sessions:
-        whom = f"each user, at {number(float(results['requests_per_s']))} requests/s"
-    else:
-        load = int(results["concurrency"])
-        whom = f"each of {load:,} users" if load > 1 else "one user"
-    return f"{first}, then writes {pace} to {whom}"
-
-
 def lead(found: Answer) -> str:
-    """Whether it fits, with room to spare, and what limits it."""
+    """How much room there is, and what limits it; what the memory is needed for if it is short."""
     results = found.results
     if not found.possible:
-        errors = results["checks"]["errors"]
-        return in_fields(errors[0]["message"]) if errors else "no check says why"
+        needed = dict(found.said.facts).get("Memory", "")
+        return f"On each GPU {needed}." if needed else ""
     used, room = results["memory_per_accelerator_bytes"], results["memory_capacity_bytes"]
     seats = results["kv_capacity_sequences"]
-    said = [f"It fits: {scaled(used, 'B')} of {scaled(room, 'B')} on the fullest GPU"]
+    said = [f"{scaled(used, 'B')} of {scaled(room, 'B')} on the fullest GPU"]
     if seats:
         said.append(f"room for {of_requests(seats)} of this length")
     limits = f"{results['bottleneck']['prefill']} limits prefill".capitalize()
@@ -141,6 +122,44 @@ def lead(found: Answer) -> str:
         limits += f", {results['bottleneck']['decode']} limits decode"
     held = f" {results['layers_in_words']}" if "layers_in_words" in results else ""
     return f"{', '.join(said)}.{held} {limits}."
+
+
+def ways(found: Answer, state: State) -> list[dict[str, Any]]:
+    """Ways out of a plan that cannot be, as the terminal lists them, each with the address that takes it."""
+    said = found.said
+    base = state.by_hand({name: found.fields.get(name, 1) for name in DEGREES})
+    fastest = max((way.speed or 0.0 for way in said.ways), default=0.0)
+    return [
+        {
+            "words": way.words if "model" in way.fields else way.words[0].upper() + way.words[1:],
+            "speed": "–" if way.speed is None else number(way.speed),
+            "share": 0.0 if not fastest else 100 * (way.speed or 0.0) / fastest,
+            "ttft": scaled(way.ttft, "s"),
+            "cost": _cost(way.to_buy if said.buys else way.usd_per_hour, said.buys),
+            "gives_up": way.gives_up or "nothing",
+            "assumes": way.assumes,
+            "link": base.with_fields(**way.fields).link(),
+            "other": way.other_accelerators,
+            "command": command(way.applied(found.scenario)) if place == 0 else "",
+        }
+        for place, way in enumerate(said.ways)
+    ]
+
+
+def _cost(money: float | None, buys: bool) -> str:
+    if money is None:
+        return "not known"
+    return f"{money:,.0f}" if buys else number(money)
+
+
+def command(scenario: Scenario) -> str:
+    """The command that starts a scenario; empty where no engine's flags say it."""
+    try:
+        files = launch_files(scenario, anyway=True)
+    except InputError:
+        return ""
+    script = files.get("launch.sh", "")
+    return script.partition("\nset -eu\n")[2].strip().removeprefix("exec ")
 
 
 def tiles(found: Answer) -> list[tuple[str, list[Tile]]]:

@@ -1,4 +1,4 @@
-"""Figures as a page writes them: in the size of their unit that people say."""
+"""Figures as a page writes them: as an answer does, numbers and units kept together."""
 
 from __future__ import annotations
 
@@ -6,34 +6,21 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from mantile.answers import text
+from mantile.answers.text import number
 from mantile.equations.metrics import Metric
-from mantile.graph.quantity import NOT_KNOWN
 
-_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
-    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
-    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
-    "B/s": (("TB/s", 1e13), ("GB/s", 1e9), ("MB/s", 1e6), ("B/s", 1)),
-    "FLOP": (("PFLOP", 1e15), ("TFLOP", 1e12), ("GFLOP", 1e9), ("MFLOP", 1e6), ("FLOP", 1)),
-    "FLOP/s": (("PFLOP/s", 1e16), ("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("FLOP/s", 1)),
-    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
-}
-_SPACE = "\u00a0"  # numbers and units stay together
+__all__ = ["change", "headline", "number", "parts", "percent", "scaled", "signed", "together"]
+_SPACE = "\u00a0"
 
 
-def number(value: float, digits: int = 3) -> str:
-    """A number with so many significant digits, thousands apart.
+def together(words: str) -> str:
+    """Words that no line breaks.
 
-    >>> number(1234.5), number(0.01234), number(2048.0)
-    ('1,234', '0.0123', '2,048')
+    >>> together("2.43 ms")
+    '2.43\\xa0ms'
     """
-    if not math.isfinite(value):
-        return NOT_KNOWN
-    if value and not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.{digits}g}"
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{float(f'{value:.{max(digits, 1)}g}') if not places else value:,.{places}f}"
+    return words.replace(" ", _SPACE)
 
 
 def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
@@ -42,23 +29,8 @@ def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
     >>> scaled(0.00243, "s"), scaled(None, "s"), scaled("memory", "1")
     ('2.43\\xa0ms', 'not known', 'memory')
     """
-    if value is None:
-        return NOT_KNOWN
-    if isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    value = float(value)
-    if unit == "flag":
-        return "yes" if value else "no"
-    if not math.isfinite(value):
-        return NOT_KNOWN
-    steps = _SIZES.get(unit)
-    if steps is not None:
-        name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
-        return f"{number(value / size, digits)}{_SPACE}{name}"
-    written = number(value, max(digits, 4))
-    return written if unit in ("1", "", "number") else f"{written}{_SPACE}{unit}"
+    words = text.scaled(value, unit, digits)
+    return words if value is None or isinstance(value, str) else together(words)
 
 
 def percent(value: Any, digits: int = 2) -> str:
@@ -67,7 +39,8 @@ def percent(value: Any, digits: int = 2) -> str:
     >>> percent(0.5487)
     '55\\xa0%'
     """
-    return NOT_KNOWN if value is None else f"{number(100 * float(value), digits)}{_SPACE}%"
+    words = text.percent(value, digits)
+    return words if value is None else together(words)
 
 
 def change(now: float | None, then: float | None) -> str:
@@ -94,10 +67,10 @@ def signed(relative: float | None) -> str:
 
 def headline(metric: Metric, value: float | None) -> str:
     """A metric with the digits that a headline has."""
-    return replace(metric, digits=metric.large_digits).text(value).replace(" ", _SPACE)
+    return together(replace(metric, digits=metric.large_digits).text(value))
 
 
-def parts(text: str) -> tuple[str, str]:
+def parts(words: str) -> tuple[str, str]:
     """Number and unit of a text that has both."""
-    first, _, unit = text.replace(_SPACE, " ").partition(" ")
-    return (first, unit) if first[:1].isdigit() or first[:1] in "−-" else (text, "")
+    first, _, unit = words.replace(_SPACE, " ").partition(" ")
+    return (first, unit) if first[:1].isdigit() or first[:1] in "−-" else (words, "")

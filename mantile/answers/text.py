@@ -1,0 +1,68 @@
+"""Figures as people say them: three digits, units by size."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mantile.graph.quantity import NOT_KNOWN
+
+_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
+    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
+    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
+    "B/s": (("TB/s", 1e13), ("GB/s", 1e9), ("MB/s", 1e6), ("B/s", 1)),
+    "FLOP": (("PFLOP", 1e15), ("TFLOP", 1e12), ("GFLOP", 1e9), ("MFLOP", 1e6), ("FLOP", 1)),
+    "FLOP/s": (("PFLOP/s", 1e16), ("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("FLOP/s", 1)),
+    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
+    "USD": (("million USD", 1e6), ("thousand USD", 1e5), ("USD", 1)),
+}
+
+
+def number(value: float, digits: int = 3) -> str:
+    """A number with so many significant digits, thousands apart.
+
+    >>> number(1234.5), number(0.01234), number(2048.0)
+    ('1,234', '0.0123', '2,048')
+    """
+    if not math.isfinite(value):
+        return NOT_KNOWN
+    if value and not 1e-4 <= abs(value) < 1e15:
+        return f"{value:.{digits}g}"
+    if float(value).is_integer():
+        return f"{value:,.0f}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{float(f'{value:.{max(digits, 1)}g}') if not places else value:,.{places}f}"
+
+
+def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
+    """A value with its unit, in the size that people say; texts as they are.
+
+    >>> scaled(0.00243, "s"), scaled(None, "s"), scaled("memory", "1")
+    ('2.43 ms', 'not known', 'memory')
+    """
+    if value is None:
+        return NOT_KNOWN
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    value = float(value)
+    if unit == "flag":
+        return "yes" if value else "no"
+    if not math.isfinite(value):
+        return NOT_KNOWN
+    steps = _SIZES.get(unit)
+    if steps is not None:
+        name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
+        return f"{number(value / size, digits)} {name}"
+    written = number(value, max(digits, 4))
+    return written if unit in ("1", "", "number") else f"{written} {unit}"
+
+
+def percent(value: Any, digits: int = 2) -> str:
+    """A share in per cent.
+
+    >>> percent(0.5487)
+    '55 %'
+    """
+    return NOT_KNOWN if value is None else f"{number(100 * float(value), digits)} %"
