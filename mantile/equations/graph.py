@@ -325,6 +325,7 @@ def _blocks(graph: EstimateGraph) -> Sheets:
         ),
         "Serving": (
             *graph.serving.sections,
+            *graph.rows.sections("parts"),
             *graph.rows.sections("machines"),
             *graph.evidence,
             *graph.rows.sections("evidence", "Evidence"),
