@@ -23,7 +23,13 @@ _READ = {
     "draft": "drafts",
 }
 """By part what is moved where the bandwidth limits."""
-_KINDS = {"attention": "cache", "small": "activations", "vision": "activations", "host": "offloaded", "draft": "draft"}
+_KINDS = {
+    "attention": "cache",
+    "small": "activations",
+    "vision": "activations",
+    "host": "offloaded",
+    "draft": "draft",
+}
 """By group of modules the part; weights where there is none."""
 
 

@@ -300,6 +300,16 @@ def raised(graph: EstimateGraph, values: Mapping[Node, Any], errors: bool) -> li
     ]
 
 
+_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
+
+
+def told_errors(result: dict[str, Any]) -> list[dict[str, Any]]:
+    """The errors of a plan, without those that only follow from others."""
+    errors = list(result["checks"]["errors"])
+    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
+    return causes or errors
+
+
 def _texts(graph: EstimateGraph, values: Mapping[Node, Any]) -> dict[str, Any]:
     nested: dict[str, Any] = {}
     for key, figure in texts(graph).items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,6 +17,10 @@ from rich.text import Text
 from rich.tree import Tree
 
 from mantile.cli.output import look, plain
+from mantile.estimates.results import told_errors as told_errors
+from mantile.library.amounts import SIZES
+from mantile.library.amounts import number as number
+from mantile.library.amounts import scaled as scaled
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
@@ -168,47 +171,6 @@ def _text(cell: Any) -> str:
     return cell.plain if isinstance(cell, Text) else str(cell)
 
 
-def scaled(value: float | None, unit: str, digits: int = 3) -> str:
-    """A value in the size of its unit that people say: 2.4 ms, 31.6 GB.
-
-    >>> scaled(0.00243, "s"), scaled(3.16e10, "B"), scaled(95.0, "s"), scaled(None, "s")
-    ('2.43 ms', '31.6 GB', '95 s', 'not known')
-    """
-    if value is None:
-        return look.NOT_KNOWN
-    steps = _SIZES.get(unit)
-    if steps is None or not math.isfinite(value):
-        return f"{number(value, digits)} {unit}"
-    name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
-    return f"{number(float(f'{value / size:.{digits}g}'), max(digits, 6))} {name}"
-
-
-_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
-    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
-    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
-    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
-    "USD": (("million USD", 1e6), ("thousand USD", 1e3), ("USD", 1)),
-}
-
-
-def number(value: Any, digits: int = 6) -> str:
-    """A value for people: thousands separated, as many significant digits as asked for."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if not isinstance(value, int | float):
-        return str(value)
-    if not math.isfinite(value):
-        return "error"
-    if value and not 1e-4 <= abs(value) < 1e15:
-        return f"{value:.{digits}g}"
-    if float(value).is_integer():
-        return f"{value:,.0f}"
-    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
-    return f"{value:,.{places}f}".rstrip("0").rstrip(".") if places else f"{value:,.0f}"
-
-
 def _with_unit(value: Any, unit: str) -> str:
     """A value and its unit, texts and unset figures without."""
     return (
@@ -218,7 +180,7 @@ def _with_unit(value: Any, unit: str) -> str:
 
 def _for_people(value: Any, unit: str) -> str:
     """A value in the size of its unit that people say, where there is one."""
-    if unit in _SIZES and value and not isinstance(value, str):
+    if unit in SIZES and value and not isinstance(value, str):
         return scaled(float(value), unit, 6)
     return _with_unit(value, unit)
 
@@ -243,16 +205,6 @@ def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
 
 def _can_be(result: dict[str, Any]) -> bool:
     return result.get("feasibility") in ("fits", "fits_with_offload")
-
-
-_CONSEQUENCES = ("KV_DIFFERS", "SHARDS_DIFFER", "STAGES_DIFFER", "TOKENS_DIFFER", "MEMORY_SUM", "ERROR_VALUE")
-
-
-def told_errors(result: dict[str, Any]) -> list[dict[str, Any]]:
-    """The errors of a plan, without those that only follow from others."""
-    errors = list(result["checks"]["errors"])
-    causes = [one for one in errors if not one["code"].removeprefix("DECODE_").startswith(_CONSEQUENCES)]
-    return causes or errors
 
 
 def hung(head: Text, text: str) -> Text:
