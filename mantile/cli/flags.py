@@ -9,7 +9,7 @@ import.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -506,6 +506,28 @@ def flagged(command: Any) -> Any:
     settings = {"help_option_names": ["-h", "--help"]}
     app.command(command.name, cls=cls, context_settings=settings)(shared(run))
     return typer.main.get_command(app)
+
+
+def asked_in(words: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
+    """The model or scenario that words as behind `mantile estimate` name, and the flags of a scenario.
+
+    Raises:
+        InputError: for a word that is neither.
+
+    Example:
+        asked_in(["llama-3.1-8b", "--tp", "8"])    # ("llama-3.1-8b", {"tp": 8})
+    """
+    from mantile.cli.application import app
+
+    arguments = app.parsed("estimate", words)
+    document = inspect.signature(_document_flags, eval_str=True).parameters
+    names = {flag.name for flag in _field_parameters()} | {*document}
+    stated = {name: value for name, value in arguments.items() if value not in (None, (), [], False)}
+    other = next((name for name in stated if name not in names | {"what"}), None)
+    if other is not None:
+        raise InputError(f"--{other.removeprefix('as_').replace('_', '-')}: it belongs behind the command")
+    given = _given({name: value for name, value in stated.items() if name in names})
+    return _what(stated.get("what"), given), given
 
 
 def _optional(annotation: Any) -> Any:
