@@ -109,8 +109,8 @@ def test_the_sentence_names_who_is_slower_and_by_what() -> None:
         (LARGE, LARGE | {"tp": 1}, "TP1 cannot be: needs "),
         (
             LARGE | {"tp": 1},
-            LARGE | {"tp": 2, "weights_dtype": "fp32"},
-            "TP2, fp32 weights cannot be: needs ",
+            LARGE | {"tp": 1, "accelerator": "l40s"},
+            "1 × L40S cannot be: needs ",
         ),
         (DEVICES, LARGE, "are not known."),
         (LARGE, LARGE | {"utilisation": 0.5}, "differ by less than 1 % in TPOT for one user"),
@@ -142,7 +142,7 @@ def test_two_plans_on_the_command_line(
     out = capsys.readouterr().out
     *lines, explain, build = out.splitlines()
     assert out.startswith("TP4 is ") and max(map(len, lines)) <= 80
-    assert explain.startswith("mantile explain parts.tpot.weights llama-3.3-70b ") and "build" in build
+    assert explain.startswith("mantile explain tpot llama-3.3-70b ") and "build" in build
     files = [tmp_path / f"{tp}.yaml" for tp in (8, 4)]
     for file, tp in zip(files, (8, 4), strict=True):
         file.write_text(

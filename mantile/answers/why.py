@@ -277,21 +277,15 @@ def _waterfalls(a: Estimate, b: Estimate) -> Iterator[Waterfall]:
     for metric, (whole, phase) in _TIMES.items():
         if any(of[metric] is None for of in known):
             continue
+        start = f"parts.{metric}."
         rows = [
-            {each: of.equations.figures[each] for each in _OF_REQUEST}
-            if metric == "e2e"
-            else {
-                each.id: each
-                for section in of.equations.rows.sections("parts")
-                for each in section.figures()
-                if each.id.startswith(f"parts.{metric}.")
-            }
+            {each.id: each for each in of.equations.parts if each.id.startswith(start)}
+            or {each: of.equations.figures[each] for each in _OF_REQUEST}
             for of in (a, b)
         ]
         parts = (_part(a, b, rows, each, phase) for each in _in_order(*rows))
-        yield Waterfall(
-            metric, _value(a, whole), _value(b, whole), tuple(part for part in parts if part.a_s or part.b_s)
-        )
+        mine, theirs = (_value(of, of.equations.figures[whole]) for of in (a, b))
+        yield Waterfall(metric, mine, theirs, tuple(part for part in parts if part.a_s or part.b_s))
 
 
 def _in_order(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
@@ -308,21 +302,20 @@ def _in_order(mine: Mapping[str, Any], theirs: Mapping[str, Any]) -> list[str]:
 
 
 def _part(a: Estimate, b: Estimate, rows: list[dict[str, Named]], identifier: str, phase: str) -> Part:
-    row = next(of[identifier] for of in rows if identifier in of)
-    count = f"{phase}.{identifier.rpartition('.')[2]}.count"
-    has = count in a.equations.figures or count in b.equations.figures
+    figures = [of.get(identifier) for of in rows]
+    name = next(figure.name for figure in figures if figure is not None)
+    counts = [of.equations.figures.get(f"{phase}.{identifier.rpartition('.')[2]}.count") for of in (a, b)]
     return Part(
         identifier,
-        _OF_REQUEST.get(identifier) or row.name,
-        _value(a, identifier),
-        _value(b, identifier),
-        (round(_value(a, count)), round(_value(b, count))) if has else None,
+        _OF_REQUEST.get(identifier, name),
+        _value(a, figures[0]),
+        _value(b, figures[1]),
+        None if counts == [None, None] else (round(_value(a, counts[0])), round(_value(b, counts[1]))),
     )
 
 
-def _value(estimate: Estimate, identifier: str) -> float:
+def _value(estimate: Estimate, figure: Named | None) -> float:
     """A figure of the base; 0 where there is none."""
-    figure = estimate.equations.figures.get(identifier)
     return 0.0 if figure is None else float(estimate.values()[figure])
 
 

@@ -9,7 +9,7 @@ import.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -508,18 +508,15 @@ def flagged(command: Any) -> Any:
     return typer.main.get_command(app)
 
 
-def asked_in(words: Sequence[str]) -> tuple[str | None, dict[str, Any]]:
-    """The model or scenario that words as behind `mantile estimate` name, and the flags of a scenario.
+def asked_in(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The model or scenario that arguments of a command name, and the flags of a scenario.
 
     Raises:
-        InputError: for a word that is neither.
+        InputError: for an option that is neither.
 
     Example:
-        asked_in(["llama-3.1-8b", "--tp", "8"])    # ("llama-3.1-8b", {"tp": 8})
+        asked_in(app.parsed("estimate", ["llama-3.1-8b", "--tp", "8"]))    # ("llama-3.1-8b", {"tp": 8})
     """
-    from mantile.cli.application import app
-
-    arguments = app.parsed("estimate", words)
     document = inspect.signature(_document_flags, eval_str=True).parameters
     names = {flag.name for flag in _field_parameters()} | {*document}
     stated = {name: value for name, value in arguments.items() if value not in (None, (), [], False)}

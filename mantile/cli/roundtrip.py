@@ -154,7 +154,7 @@ def _plan(
         whole, (_, what, given) = [*before[0], *words[1:]], before
         words = words[1:]
     with _named(text):
-        named, own = asked_in(words)
+        named, own = asked_in(app.parsed("estimate", words))
         if (named or what) is None:
             raise InputError(_EXPECTED)
     return whole, str(named or what), given | with_overrides(given, own)

@@ -1,8 +1,8 @@
 # What the time to the first token and the time per output token are made of: parts that add up to them. Two
 # plans differ by the differences of these parts. A part is a row of a pass, or what a later row adds to the
-# pass.
+# pass. No sheet has them; nothing follows from them.
 for t | T | p in ttft | TTFT | prefill; tpot | TPOT | decode
-[parts] Parts of {T} | they add up to it
+[parts] Parts of {T} | aside
 each part of {p}
 {t}.{part}  {T}, {label} ({label}) [s] = {seconds}
 
@@ -10,7 +10,7 @@ each part of {p}
 {t}.launches  {T}, launches (launches) [s] = {p}.bound.overhead - {p}.overhead.step
 {t}.step    {T}, step overhead (step overhead) [s] = {p}.overhead.step ; scheduler, sampling
 
-[parts] Parts of TTFT
+[parts] Parts of TTFT | aside
 ttft.chunks TTFT, chunks and stages (chunks and stages) [s] = serving.prefill_through - prefill.time
             ; launches of every chunk; less where stages of a pipeline work on several chunks at a time
 ttft.host   TTFT, wait for the host (wait for the host) [s] = serving.prefill - serving.prefill_through
@@ -30,7 +30,7 @@ ttft.worker TTFT, wait for a prefill worker (wait for a prefill worker) [s] = se
 
 ttft.burst  TTFT, warm-up burst (warm-up burst) [s] = serving.burst_wait
 
-[parts] Parts of TPOT
+[parts] Parts of TPOT | aside
 tpot.pipeline  TPOT, other micro-batches (other micro-batches) [s]
             = where(inputs.decode_pp > 1, serving.decode_pace - decode.time, 0) ; in a pipeline
 when launches

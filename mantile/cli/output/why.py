@@ -67,5 +67,4 @@ def _on(why: Why, shown: Sequence[Waterfall], words: Sequence[Sequence[str]]) ->
         return [
             f"mantile estimate {each}" for each, plan in zip((a, b), why.plans, strict=True) if plan.missing
         ]
-    largest = max(shown[0].parts, key=lambda part: abs(part.difference_s))
-    return [f"mantile explain {largest.id} {b}", f"mantile build {b} -o plan.xlsx"]
+    return [f"mantile explain {shown[0].metric} {b}", f"mantile build {b} -o plan.xlsx"]
