@@ -278,7 +278,7 @@ def _waterfalls(a: Estimate, b: Estimate) -> Iterator[Waterfall]:
         if any(of[metric] is None for of in known):
             continue
         start = f"parts.{metric}."
-        rows = [
+        rows: list[dict[str, Named]] = [
             {each.id: each for each in of.equations.parts if each.id.startswith(start)}
             or {each: of.equations.figures[each] for each in _OF_REQUEST}
             for of in (a, b)
