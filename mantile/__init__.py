@@ -9,6 +9,7 @@ from mantile.library.version import __version__
 
 if TYPE_CHECKING:
     from mantile.answers.estimate import answer
+    from mantile.answers.why import compare
     from mantile.estimates.estimate import Estimate, estimate
     from mantile.estimates.explain import explain, trace
     from mantile.estimates.launch_files import launch_files
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     from mantile.measured.match import match_runs
     from mantile.measured.reconcile import reconcile
     from mantile.roundtrip.audit import audit
-    from mantile.roundtrip.compare import compare
     from mantile.roundtrip.import_workbook import import_workbook
     from mantile.search.hardware_first import fits
     from mantile.search.largest import largest_model
@@ -46,7 +46,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "build_workbook": "mantile.workbook.write",
     "calibrate": "mantile.measured.calibrate",
     "calibrate_workbook": "mantile.measured.calibrate_workbook",
-    "compare": "mantile.roundtrip.compare",
+    "compare": "mantile.answers.why",
     "drivers": "mantile.estimates.sensitivity",
     "estimate": "mantile.estimates.estimate",
     "explain": "mantile.estimates.explain",

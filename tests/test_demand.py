@@ -12,8 +12,8 @@ from live import loaded
 from units import check_units
 
 import mantile
-from mantile.cli.output.estimate import verdict
-from mantile.cli.output.tables import scaled
+from mantile.answers.text import scaled
+from mantile.cli.output.capacity import demand_lines
 from mantile.estimates.estimate import Estimate, estimate
 from mantile.library.errors import InputError
 from mantile.library.scenario import parse_scenario
@@ -97,25 +97,24 @@ def test_the_terminal_says_replicas_money_and_break_even() -> None:
     """In units that people say; what nobody knows is in words."""
 
     def said(made: Estimate) -> dict[str, str]:
-        lines = (" ".join(line.plain.split()) for line in verdict(made, made.results()))
-        return {head: rest for head, _, rest in (line.partition(" ") for line in lines)}
+        return dict(demand_lines(made, made.results()["capacity"]))
 
     made = ask()
     found, lines = made.results()["capacity"], said(made)
-    assert f": {found['replicas'][0]:.0f} replicas with 1 to spare; one carries" in lines["demand"]
+    assert f": {found['replicas'][0]:.0f} replicas with 1 to spare; one carries" in lines["Demand"]
     for option, name in (("buy", "buy"), ("rent", "rent"), ("api", "API")):
         start, year = (-found["cash_usd"][option][at] for at in (0, 1))
-        assert f"{name} {scaled(year, 'USD')}" in lines["a"] and year > 0
-        assert (f"and {scaled(start, 'USD')} at its start" in lines["a"]) == (start > 0)
+        assert f"{name} {scaled(year, 'USD')}" in lines["A year"] and year > 0
+        assert (f"and {scaled(start, 'USD')} at its start" in lines["A year"]) == (start > 0)
         assert f"{name} −{scaled(-found['npv_usd'][option], 'USD')}" in lines["NPV"]
     assert (
         f"buy against rent, of hours rented {100 * found['break_even']['buy_against_rent']:.3g} %"
-        in (lines["even"])
+        in lines["Even"]
     )
     silent = said(ask(api_output=0))
-    assert "API not known" in silent["a"] and "API not known" in silent["NPV"]
+    assert "API not known" in silent["A year"] and "API not known" in silent["NPV"]
     late = said(ask({"tpot_limit": 1e-6}))
-    assert "replicas not known" in late["demand"] and "buy not known" in late["NPV"]
+    assert "replicas not known" in late["Demand"] and "buy not known" in late["NPV"]
 
 
 def test_what_nobody_knows_is_not_zero() -> None:

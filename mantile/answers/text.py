@@ -7,7 +7,7 @@ from typing import Any
 
 from mantile.graph.quantity import NOT_KNOWN
 
-_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
+SIZES: dict[str, tuple[tuple[str, float], ...]] = {
     "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
     "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
     "B/s": (("TB/s", 1e13), ("GB/s", 1e9), ("MB/s", 1e6), ("B/s", 1)),
@@ -51,7 +51,7 @@ def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
         return "yes" if value else "no"
     if not math.isfinite(value):
         return NOT_KNOWN
-    steps = _SIZES.get(unit)
+    steps = SIZES.get(unit)
     if steps is not None:
         name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
         return f"{number(value / size, digits)} {name}"

@@ -31,6 +31,7 @@ from mantile.estimates.sweep import possible, sweep
 from mantile.ir.build import build_ir
 from mantile.ir.counts import parameters
 from mantile.library.beside_cpu import ALL, beside_cpu
+from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
 from mantile.library.launch_table import launch_tables
 from mantile.library.models import load_model, model_ids
@@ -38,7 +39,7 @@ from mantile.library.profiles import CHECKPOINT
 from mantile.library.scenario import Scenario
 from mantile.library.scenario_fields import DEFAULT_SYSTEM
 from mantile.search.size import bits_of, formats_of
-from mantile.search.space import caches, published
+from mantile.search.space import published
 
 ON_CPUS = "llama.cpp"
 """The engine that computes layers on a CPU beside accelerators."""

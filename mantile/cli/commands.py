@@ -221,6 +221,21 @@ class App(typer.Typer):
         """
         return self._commands(*arguments, **settings)
 
+    def parsed(self, name: str, words: Sequence[str]) -> dict[str, Any]:
+        """What words behind a command give for its parameters, without running it.
+
+        Raises:
+            InputError: for words that it does not take.
+
+        Example:
+            app.parsed("estimate", ["llama-3.1-8b", "--tp", "8"])["tp"]
+        """
+        given = [name, *words]
+        above = self._commands.make_context(_PROGRAM, [name])
+        called, command, rest = self._commands.resolve_command(above, given)
+        found: dict[str, Any] = command.make_context(called, rest, parent=above).params
+        return found
+
     def command(
         self, name: str | None = None, *, examples: Sequence[str] = (), group: str = "", **settings: Any
     ) -> Callable[..., Any]:

@@ -508,6 +508,25 @@ def flagged(command: Any) -> Any:
     return typer.main.get_command(app)
 
 
+def asked_in(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
+    """The model or scenario that arguments of a command name, and the flags of a scenario.
+
+    Raises:
+        InputError: for an option that is neither.
+
+    Example:
+        asked_in(app.parsed("estimate", ["llama-3.1-8b", "--tp", "8"]))    # ("llama-3.1-8b", {"tp": 8})
+    """
+    document = inspect.signature(_document_flags, eval_str=True).parameters
+    names = {flag.name for flag in _field_parameters()} | {*document}
+    stated = {name: value for name, value in arguments.items() if value not in (None, (), [], False)}
+    other = next((name for name in stated if name not in names | {"what"}), None)
+    if other is not None:
+        raise InputError(f"--{other.removeprefix('as_').replace('_', '-')}: it belongs behind the command")
+    given = _given({name: value for name, value in stated.items() if name in names})
+    return _what(stated.get("what"), given), given
+
+
 def _optional(annotation: Any) -> Any:
     """The annotation of an argument that may be left out, as a flag stands for it."""
     return Annotated[str | None, annotation.__metadata__[0]]

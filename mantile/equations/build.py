@@ -34,6 +34,7 @@ from mantile.equations.metrics import OF_COST, headlines, metrics_of, per_day
 from mantile.equations.mixed import operations_of, steps_of
 from mantile.equations.model import ModelSize, model
 from mantile.equations.nearest import FEATURE, nearest
+from mantile.equations.parts import make_parts
 from mantile.equations.phase import make_spans, phase_of
 from mantile.equations.plan import features_of_plan
 from mantile.equations.reasons import FEASIBILITY, PLAN
@@ -233,6 +234,8 @@ class _Building:
         steps_of(rows, self.prefill, self.decode)
         times_of_experts(rows, self.decode, "experts_of_one", "single.")
         self.serving = serving(rows)
+        for work in (self.prefill, self.decode):
+            make_parts(rows, work)
         if rows.features & {"sessions", "request_rate"}:
             asked_by = "in_loop_of_sessions" if "sessions" in rows.features else "load.concurrency"
             self.inputs.set_default("concurrency", cast(Quantity, rows.node(asked_by)))

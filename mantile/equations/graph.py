@@ -176,15 +176,21 @@ class EstimateGraph:
 
     @cached_property
     def program(self) -> Program:
-        """Every figure, every check, the efficiency profiles in use and words, ready to run."""
+        """Every figure, every check, parts of times, efficiency profiles in use and words, ready to run."""
         return Program(
             [
                 *self.figures.values(),
                 *(check.result for check in self.checks.checks),
                 *(figure for workers in self.workers for figure in workers.efficiency.sources.choices),
+                *self.parts,
                 *(map(self.rows.node, ("nearest.words", "nearest.degrees_here")) if self.nearest else ()),
             ]
         )
+
+    @cached_property
+    def parts(self) -> tuple[Quantity, ...]:
+        """What TTFT and TPOT are made of, in the order of parts.eq."""
+        return tuple(self.rows[identifier] for _, _, identifier in self.rows.places("parts"))
 
     def all_inputs(self) -> tuple[Input, ...]:
         """Every input, shared ones included."""

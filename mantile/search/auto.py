@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import load_library
@@ -12,7 +13,7 @@ from mantile.library.scenario import merge_fields
 from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name
 from mantile.search.optimize import Optimum, solve
 from mantile.search.question import PLANNED, ask, workload_of
-from mantile.search.space import AUTO, CONTEXT, DEGREES, caches, published
+from mantile.search.space import AUTO, CONTEXT, DEGREES, published
 
 _FIXED = (*DEGREES, "dp")
 _OBJECTIVES = ("cost", "throughput-per-accelerator")  # the second where nobody knows a price

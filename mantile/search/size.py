@@ -27,6 +27,7 @@ from mantile.equations.metrics import (
 from mantile.equations.size import needed
 from mantile.graph.quantity import Node
 from mantile.library.architecture import Model
+from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario import Scenario, merge_fields
@@ -46,7 +47,7 @@ from mantile.search.question import (
 )
 from mantile.search.scheduled import in_parts
 from mantile.search.search import USED, Found, Search
-from mantile.search.space import APART, OFFLOAD, Space, caches, published
+from mantile.search.space import APART, OFFLOAD, Space, published
 
 USUAL: Mapping[str, int] = {"input_tokens": 1024, "output_tokens": 256}
 """Lengths where nobody states them."""

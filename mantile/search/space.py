@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mantile.library.architecture import Model
-from mantile.library.checkpoints import runs_on
+from mantile.library.checkpoints import caches, runs_on
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
 from mantile.library.launch_table import launch_tables
@@ -357,9 +357,3 @@ def published(model: Model, framework: Framework, chip: Accelerator | None = Non
     if own in framework.keeps:
         return (own,)
     return tuple(dict.fromkeys((framework.weights, framework.attention)))
-
-
-def caches(model: Model) -> tuple[str, ...]:
-    """Data types of the KV cache: the checkpoint's, and fp8."""
-    own = model.architecture.choices.get("kv_dtype")
-    return tuple(dict.fromkeys((str(own.value) if own is not None else "bf16", "fp8")))

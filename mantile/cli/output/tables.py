@@ -17,8 +17,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.tree import Tree
 
+from mantile.answers.text import SIZES
+from mantile.answers.text import scaled as scaled
 from mantile.cli.output import look, plain
-from mantile.estimates.results import told_errors
+from mantile.estimates.results import told_errors as told_errors
 from mantile.library.documents import json_text
 
 if TYPE_CHECKING:
@@ -169,27 +171,18 @@ def _text(cell: Any) -> str:
     return cell.plain if isinstance(cell, Text) else str(cell)
 
 
-def scaled(value: float | None, unit: str, digits: int = 3) -> str:
-    """A value in the size of its unit that people say: 2.4 ms, 31.6 GB.
-
-    >>> scaled(0.00243, "s"), scaled(3.16e10, "B"), scaled(95.0, "s"), scaled(None, "s")
-    ('2.43 ms', '31.6 GB', '95 s', 'not known')
-    """
-    if value is None:
-        return look.NOT_KNOWN
-    steps = _SIZES.get(unit)
-    if steps is None or not math.isfinite(value):
-        return f"{number(value, digits)} {unit}"
-    name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
-    return f"{number(float(f'{value / size:.{digits}g}'), max(digits, 6))} {name}"
+def _with_unit(value: Any, unit: str) -> str:
+    """A value and its unit, texts and unset figures without."""
+    return (
+        number(value) if unit == "1" or value is None or isinstance(value, str) else f"{number(value)} {unit}"
+    )
 
 
-_SIZES: dict[str, tuple[tuple[str, float], ...]] = {
-    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
-    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
-    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
-    "USD": (("million USD", 1e6), ("thousand USD", 1e3), ("USD", 1)),
-}
+def _for_people(value: Any, unit: str) -> str:
+    """A value in the size of its unit that people say, where there is one."""
+    if unit in SIZES and value and not isinstance(value, str):
+        return scaled(float(value), unit, 6)
+    return _with_unit(value, unit)
 
 
 def number(value: Any, digits: int = 6) -> str:
@@ -208,20 +201,6 @@ def number(value: Any, digits: int = 6) -> str:
         return f"{value:,.0f}"
     places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{places}f}".rstrip("0").rstrip(".") if places else f"{value:,.0f}"
-
-
-def _with_unit(value: Any, unit: str) -> str:
-    """A value and its unit, texts and unset figures without."""
-    return (
-        number(value) if unit == "1" or value is None or isinstance(value, str) else f"{number(value)} {unit}"
-    )
-
-
-def _for_people(value: Any, unit: str) -> str:
-    """A value in the size of its unit that people say, where there is one."""
-    if unit in _SIZES and value and not isinstance(value, str):
-        return scaled(float(value), unit, 6)
-    return _with_unit(value, unit)
 
 
 def print_checks(console: Console, results: Sequence[dict[str, Any]]) -> None:
