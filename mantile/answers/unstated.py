@@ -14,8 +14,8 @@ from mantile.equations.metrics import (
 )
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.results import is_possible
-from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
+from mantile.library.models import caches
 
 MOVES = 0.1
 """Share of TTFT or TPOT by which a value has to move the answer to decide it."""

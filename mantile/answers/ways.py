@@ -31,10 +31,9 @@ from mantile.estimates.sweep import possible, sweep
 from mantile.ir.build import build_ir
 from mantile.ir.counts import parameters
 from mantile.library.beside_cpu import ALL, beside_cpu
-from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
 from mantile.library.launch_table import launch_tables
-from mantile.library.models import load_model, model_ids
+from mantile.library.models import caches, load_model, model_ids
 from mantile.library.profiles import CHECKPOINT
 from mantile.library.scenario import Scenario
 from mantile.library.scenario_fields import DEFAULT_SYSTEM

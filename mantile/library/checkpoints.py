@@ -8,7 +8,6 @@ from functools import cache
 
 from pydantic import Field
 
-from mantile.library.architecture import Model
 from mantile.library.documents import Strict, load_ours
 from mantile.library.places import data_folder
 from mantile.library.profile_facts import Status, check_sources
@@ -112,9 +111,3 @@ def runs_on(hub_id: str, weights: str, places: Collection[str], engine: str) -> 
     """
     owner = hub_id.partition("/")[0]
     return all(one.allows(weights, places, engine) for one in publishers() if one.id == owner)
-
-
-def caches(model: Model) -> tuple[str, ...]:
-    """Data types of the KV cache: the checkpoint's, and fp8."""
-    own = model.architecture.choices.get("kv_dtype")
-    return tuple(dict.fromkeys((str(own.value) if own is not None else "bf16", "fp8")))

@@ -299,3 +299,9 @@ def _from_hub(asked: HubName, trust_remote_code: bool) -> Model:
 
 def _identifier(title: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", title.lower()).strip("-.") or "model"
+
+
+def caches(model: Model) -> tuple[str, ...]:
+    """Data types of the KV cache: the checkpoint's, and fp8."""
+    own = model.architecture.choices.get("kv_dtype")
+    return tuple(dict.fromkeys((str(own.value) if own is not None else "bf16", "fp8")))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
-from mantile.library.models import load_model
+from mantile.library.models import caches, load_model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import merge_fields
 from mantile.library.scenario_fields import SCENARIO_FIELDS, field_name

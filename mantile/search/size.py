@@ -27,8 +27,8 @@ from mantile.equations.metrics import (
 from mantile.equations.size import needed
 from mantile.graph.quantity import Node
 from mantile.library.architecture import Model
-from mantile.library.checkpoints import caches
 from mantile.library.errors import InputError
+from mantile.library.models import caches
 from mantile.library.profiles import CHECKPOINT, Library
 from mantile.library.scenario import Scenario, merge_fields
 from mantile.search.chips import MOST_LOOKED_AT, ChipAnswer, chips_of, nearest

@@ -15,6 +15,7 @@ from mantile.library.checkpoints import caches, runs_on
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
 from mantile.library.launch_table import launch_tables
+from mantile.library.models import caches
 from mantile.library.profiles import CHECKPOINT, Accelerator, Framework, Library
 from mantile.library.scenario_fields import DEFAULT_SYSTEM, MOST_STAGES
 
