@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from mantile.library.architecture import Model
-from mantile.library.checkpoints import caches, runs_on
+from mantile.library.checkpoints import runs_on
 from mantile.library.errors import InputError, unknown
 from mantile.library.fields import DECODE
 from mantile.library.launch_table import launch_tables
