@@ -1,0 +1,194 @@
+"""Does the server start? What an engine makes sure of before it takes the first request, and what helps.
+
+vLLM sets room aside for one request of its longest length, the model's own unless it is told another,
+and for a state of every batch slot of a model that keeps states. Where that room is not there it refuses to
+start. SGLang and TensorRT-LLM start and take shorter requests.
+Source: vLLM 0.20 to 0.33, v1/core/kv_cache_utils.py and v1/worker/gpu_worker.py; SGLang 0.5,
+srt/mem_cache; TensorRT-LLM 1.x, pyexecutor/resource_manager.py.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import floor
+from typing import Any, Literal
+
+from mantile.estimates.estimate import Estimate
+from mantile.library.errors import InputError
+from mantile.library.launch_line import ENGINE_FIELDS
+from mantile.library.scenario import Scenario
+
+Verdict = Literal["starts", "refuses", "borderline"]
+
+REFUSES = ("vllm",)
+"""Engines that refuse to start without room for one request of the longest length."""
+CUTS = ("sglang", "trtllm")
+"""Engines that start, and turn longer requests away."""
+_BLOCK = 16  # tokens of a block of the KV cache
+_ROUND = 256  # tokens that a proposed length is a multiple of
+_BAND, _BAND_SHARE = 2.0**30, 0.02  # bytes, and share of the memory, by which room is not known better
+_OF_MACHINE = (
+    *("model", "accelerator", "system", "framework", "memory_taken", "tp_padding", "draft_model"),
+    *("gpu_memory_utilization", "mem_fraction_static", "overrides", "profiles", "framework_support"),
+)
+
+
+@dataclass(frozen=True)
+class Help:
+    """A change with which the server starts: fields of the scenario, and why."""
+
+    fields: dict[str, Any]
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """One of `helps` in --json."""
+        return {"fields": self.fields, "why": self.why}
+
+
+@dataclass(frozen=True)
+class Start:
+    """Whether a server starts.
+
+    Args:
+        verdict: starts; refuses; or borderline, where the room is not known well enough.
+        message: why, in words.
+        helps: changes with which it starts; none where it starts anyway.
+    """
+
+    verdict: Verdict
+    message: str
+    helps: tuple[Help, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """`starts` of `mantile estimate --json`."""
+        return {
+            "verdict": self.verdict,
+            "message": self.message,
+            "helps": [one.to_dict() for one in self.helps],
+        }
+
+
+@dataclass(frozen=True)
+class _Room:
+    """Bytes of the fullest rank.
+
+    Args:
+        room: for the KV cache; `need`: of one request of a length; `memory`: of the accelerator.
+    """
+
+    room: float
+    need: float
+    memory: float
+
+    @property
+    def band(self) -> float:
+        """How far the room may be off."""
+        return _BAND + _BAND_SHARE * self.memory
+
+    @property
+    def verdict(self) -> Verdict:
+        if self.need <= self.room - self.band:
+            return "starts"
+        return "refuses" if self.need > self.room else "borderline"
+
+
+def start(made: Estimate) -> Start | None:
+    """Whether the server of the base scenario starts; None where its engine's rules are not known.
+
+    Example:
+        made = mantile.estimate(
+            model="llama-3.1-8b", accelerator="rtx-4090", input_tokens=1000, output_tokens=256, concurrency=8
+        )
+        start(made).verdict    # "refuses"
+    """
+    scenario, values = made.scenario, made.columns[0].values
+    engine, figures = str(values["framework"]), made.equations.figures
+    if engine not in (*REFUSES, *CUTS) or scenario.devices or scenario.disaggregated:
+        return None
+    if "model.max_positions" not in figures:
+        return None
+    own = int(made.values()[figures["model.max_positions"]])
+    asked = int(scenario.max_model_len or own)
+    name = made.library.framework(engine).name
+    try:
+        room = _room(made, asked)
+    except InputError:
+        return None
+    if engine in CUTS:
+        longest = asked if room.verdict == "starts" else min(asked, _longest(made, asked))
+        cut = "" if longest >= asked else f"; requests longer than some {longest:,} tokens are turned away"
+        return Start("starts", f"{name} starts{cut}")
+    if room.verdict != "starts":
+        return _without_length(made, name, asked, room, bool(scenario.max_model_len))
+    slots = _slots(made, name)
+    return slots or Start("starts", f"{name} starts with requests of up to {asked:,} tokens")
+
+
+def _without_length(made: Estimate, name: str, asked: int, room: _Room, stated: bool) -> Start:
+    """The room is not enough, or may not be, for one request of the longest length."""
+    longest = _longest(made, asked)
+    needs = made.results()["input_tokens"] + made.results()["output_tokens"]
+    of = "as stated" if stated else "the model's own, as none is stated"
+    gb = 1e9
+    said = (
+        f"one request of {asked:,} tokens ({of}) needs {room.need / gb:.3g} GB of KV cache, and "
+        f"{room.room / gb:.3g} GB are free"
+    )
+    helps = []
+    if longest >= needs:
+        helps.append(Help({"max_model_len": longest}, f"requests of up to {longest:,} tokens have room"))
+    if not made.scenario.gpu_memory_utilization:
+        helps.append(Help({"gpu_memory_utilization": 0.95}, "a larger share of the memory leaves more room"))
+    verb = "refuses to start" if room.verdict == "refuses" else "may refuse to start"
+    return Start(room.verdict, f"{name} {verb}: {said}", tuple(helps))
+
+
+def _slots(made: Estimate, name: str) -> Start | None:
+    """A state of every batch slot has no room, of a model that keeps states; None where it has."""
+    rows = made.equations.decode_workers.rows
+    states = rows.sections("memory") and [one for one in made.equations.figures if ".layer_state." in one]
+    if not states:
+        return None
+    slots = float(made.values()[made.equations.figures["runtime.seats"]])
+    places = floor(float(_short(made)[0]) / _short(made)[1])
+    if slots <= places:
+        return None
+    return Start(
+        "refuses",
+        f"{name} refuses to start: {slots:,.0f} batch slots (max_requests) ask for a state each, and "
+        f"{places:,} have room",
+        (Help({"max_requests": places}, f"{places:,} batch slots have room for their states"),),
+    )
+
+
+def _short(made: Estimate) -> tuple[float, float]:
+    """Bytes for the KV cache, and those of the shortest request, which is its states."""
+    short = _room(made, 2)
+    return short.room, short.need
+
+
+def _longest(made: Estimate, asked: int) -> int:
+    """Tokens of the longest request that surely has room, a multiple of 256 where it is as long."""
+    low, high = 0, asked // _BLOCK
+    while low < high:
+        middle = (low + high + 1) // 2
+        if _room(made, max(2, middle * _BLOCK)).verdict == "starts":
+            low = middle
+        else:
+            high = middle - 1
+    longest = low * _BLOCK
+    return longest // _ROUND * _ROUND if longest >= _ROUND else longest
+
+
+def _room(made: Estimate, length: int) -> _Room:
+    """The room for the KV cache of an engine that takes requests of a length, and what one of them needs."""
+    stated = made.scenario.model_dump(exclude_none=True, exclude_defaults=True)
+    kept = {name: stated[name] for name in (*_OF_MACHINE, *ENGINE_FIELDS) if name in stated}
+    kept |= {"input_tokens": length - 1, "output_tokens": 1, "concurrency": 1, "max_model_len": None}
+    at_length = made.again(Scenario(**{name: value for name, value in kept.items() if value is not None}))
+    figures, values = at_length.equations.fullest, at_length.values()
+    return _Room(
+        float(values[figures["memory.kv_room"]]),
+        float(values[figures["startup.request"]]),
+        float(values[figures["hardware.memory_capacity"]]),
+    )
