@@ -70,25 +70,13 @@ def same_shapes(name: str, notes: list[str]) -> str:
 
 _WEIGHTS = {
     "": {},
-    "fp8": {"weights_dtype": "fp8"},
-    "fp8 (online)": {"weights_dtype": "fp8"},
     "fp8 block": {"weights_dtype": "fp8-block"},
-    "awq int4": {"weights_dtype": "int4"},
-    "gptq int4": {"weights_dtype": "int4"},
-    "int4 (autoround)": {"weights_dtype": "int4"},
-    "bitsandbytes nf4": {"weights_dtype": "nf4"},
     "experts_int8": {"weights_dtype": "bf16", "experts_dtype": "int8"},
     "mxfp4 experts": {},
-    "nvfp4": {"weights_dtype": "nvfp4"},
-    "nvfp4 (modelopt)": {"weights_dtype": "nvfp4"},
     "mxfp4-q8": {"weights_dtype": "int8-g64", "experts_dtype": "mxfp4"},
-    "8bit": {"weights_dtype": "int8-g64"},
     "6bit": {"weights_dtype": "int6-g64"},
     "5bit": {"weights_dtype": "q5_0", "head_dtype": "q5_0", "embedding_dtype": "q5_0"},
-    "4bit": {"weights_dtype": "int4-g64"},
-    "q4_k_m-class": {"weights_dtype": "q4_k_m"},
     "iq3_s mix": {"weights_dtype": "q3_k"},
-    "f16": {"weights_dtype": "fp16"},
 }
 _SIXTEEN = ("bf16", "fp16")
 
@@ -109,7 +97,7 @@ def weight_types(word: str, framework: str, model: str, notes: list[str]) -> dic
     if plain in _WEIGHTS:
         fields = dict(_WEIGHTS[plain])
     else:
-        fields = {"weights_dtype": load_library().datatype(plain, "weights").id}
+        fields = {"weights_dtype": load_library().format_in(plain).id}
     if architecture.value("tied_embeddings"):
         fields.pop("embedding_dtype", None)
     kind = fields.get("weights_dtype", "")
@@ -143,7 +131,7 @@ _WIDE = 16_000
 """Hidden size beyond which an fp8 checkpoint is taken to be Meta's of 405B."""
 
 
-_CACHES = {"": "bf16", "auto": "bf16", "bf16": "bf16", "f16": "fp16", "fp16": "fp16", "fp8": "fp8"}
+_CACHES = {"": "bf16", "auto": "bf16"}
 
 
 def cache_type(word: str, notes: list[str]) -> dict[str, str]:
