@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from asking import Client
 from small_models import CONFIGS
 from typer.testing import CliRunner
 
@@ -36,6 +37,8 @@ from mantile.measured.spellings import find_accelerator
 from mantile.search.question import ask
 from mantile.server.documents import fields_of
 from mantile.server.hardware import configuration
+from mantile.server.page.answers import answer as on_page
+from mantile.server.page.state import State
 
 LLAMA = CONFIGS["llama"]
 
@@ -282,6 +285,26 @@ def test_a_result_says_by_which_checkpoint_it_was_asked_for() -> None:
     assert "asked for as zai-org/GLM-5.2-FP8: a checkpoint of glm-5.2 with fp8-block weights" in told
     scenario = Scenario(model="zai-org/GLM-5.2-FP8", **ASKED)
     assert launch_line(scenario).startswith("vllm serve zai-org/GLM-5.2-FP8 ")
+
+
+def test_requests_and_the_page_say_it_too() -> None:
+    """With the figures of the checkpoint."""
+    said = "asked for as zai-org/GLM-5.2-FP8: a checkpoint of glm-5.2 with fp8-block weights."
+    body = {
+        "model_id": "zai-org/GLM-5.2-FP8",
+        "hardware": {"gpus": [{"sku": "NVIDIA H200", "count": 8}]},
+        "workload": {"context_tokens": 2048, "output_tokens": 512, "concurrency": 8},
+        "plan": {"tp": 8},
+        "recommend": 0,
+    }
+    with Client() as client:
+        answered = client.answer("/v1/estimate", body)
+    assert answered["model_id"] == "glm-5.2" and answered["scenario"]["weights_dtype"] == "fp8-block"
+    assert f"GLM-5.2: {said}" in answered["explanations"]
+    shown = on_page(State({"model": "zai-org/GLM-5.2-FP8"} | ASKED))
+    values = shown.estimate.columns[0].values
+    assert (shown.estimate.model.id, values["weights_dtype"]) == ("glm-5.2", "fp8-block")
+    assert State({"model": "zai-org/GLM-5.2-FP8"} | ASKED).by_auto().fields["ep"] == "auto"
 
 
 def test_data_types_to_choose_from_go_before_that_of_the_name() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import date
 from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
@@ -11,7 +10,6 @@ from pathlib import Path
 from mantile.library.architecture import Model
 from mantile.library.documents import load, parse_json, read_text
 from mantile.library.errors import InputError
-from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
@@ -167,28 +165,6 @@ def is_model_file(name: str) -> bool:
     if path.suffix.lower() != ".yaml" or not _exists(path) or path.is_dir():
         return False
     return re.search(r"^architecture:", read_text(path), re.MULTILINE) is not None
-
-
-def add_model(name: str, folder: Path, today: date, trust_remote_code: bool = False) -> Path:
-    """Write a model as FOLDER/ID.yaml; nothing else is needed to load it afterwards.
-
-    Args:
-        name, trust_remote_code: as `load_model` takes them.
-        today: the day it was read.
-
-    Returns: the path of the file.
-
-    Raises:
-        InputError: if there is no such model, or there is such a file already.
-    """
-    from mantile.library.dump import dump_model  # it writes scenarios too, which read names of models
-
-    model = load_model(name, trust_remote_code)
-    path = folder / f"{model.id}.yaml"
-    entry = model.model_copy(update={"version": "1", "date": today.isoformat()})
-    with replacing(path, overwrite=False) as temporary:
-        temporary.write_text(dump_model(entry), encoding="utf-8")
-    return path
 
 
 _PATH = re.compile(r"[~./\\]*[/\\]|[A-Za-z]:\\")  # what a path that is no hub id begins with

@@ -74,8 +74,7 @@ def fields_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> tuple[dic
     fields = merge_fields(by_ids(data, hub, name), {}, name)
     if not isinstance(fields.get("model"), str):
         raise InputError(f"{name}: field model: expected an id, such as llama-3.3-70b")
-    model = model_of(fields["model"], hub)
-    return fields, model
+    return fields, model_of(str(data["model"]), hub)
 
 
 def estimate_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> Estimate:
