@@ -17,6 +17,7 @@ from typer.testing import CliRunner
 
 from mantile.cli.application import app
 from mantile.cli.flags import scenario as typed
+from mantile.estimates.sweep import Grids, grids
 from mantile.library import hub
 from mantile.library.errors import InputError
 from mantile.library.hub import HubName, fetch_config, hub_name
@@ -202,6 +203,7 @@ CHECKPOINTS = {
     "bartowski/Llama-3.2-3B-Instruct-GGUF:Q8_0": ("llama-3.2-3b", "q8_0"),
     "deepseek-ai/DeepSeek-V3": ("deepseek-v3", None),
     "DeepSeek-V3-FP8": ("deepseek-v3", None),
+    "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8": ("qwen3-235b-a22b", "fp8-block"),
 }
 """Names, the model that each means, and the data type of the weights that it says."""
 ASKED: dict[str, Any] = {
@@ -273,6 +275,9 @@ def test_another_model_leaves_the_data_type_of_the_first_behind() -> None:
     first = Scenario(model="zai-org/GLM-5.2-FP8", **ASKED)
     assert first.replace(model="llama-3.1-8b").weights_dtype is None
     assert first.replace(model="Qwen3-14B-AWQ").weights_dtype == "int4"
+    swept = grids(first, {"model": ["llama-3.1-8b", "Qwen3-14B-AWQ"], "tp": [1]})
+    assert isinstance(swept, Grids)
+    assert [part.inputs["inputs.weights_dtype"] for part in swept.parts] == ["bf16", "int4"]
     stated = Scenario(model="zai-org/GLM-5.2-FP8", weights_dtype="nvfp4", **ASKED)
     assert stated.replace(model="llama-3.1-8b").weights_dtype == "nvfp4"
 

@@ -185,13 +185,16 @@ class Known:
         """The checkpoint of that hub id, or of that name alone, that one of our entries lists."""
         publisher, _, title = name.rpartition("/")
         asked = _core(title, _MADE_UP_AS)
-        for hub_id, of in self.checkpoints.items():
-            owner, _, own = hub_id.partition("/")
-            if (not publisher or _publisher(owner) == _publisher(publisher)) and (
-                _core(own, _MADE_UP_AS) == asked
-            ):
-                return of
+        for hub_id, of, stored in self._listed_by(publisher):
+            if _core(hub_id.partition("/")[2], _MADE_UP_AS) == asked:
+                return of, stored
         return None
+
+    def _listed_by(self, publisher: str) -> Iterator[tuple[str, str, str | None]]:
+        """Hub id, our id and data type of the checkpoints that entries list; of one publisher if given."""
+        for hub_id, (of, stored) in self.checkpoints.items():
+            if not publisher or _publisher(hub_id.partition("/")[0]) == _publisher(publisher):
+                yield hub_id, of, stored
 
     def _stored_as(self, publisher: str, title: str) -> tuple[str, str] | None:
         """Our id of a model by a name with a format, and the words that say it; None where there is none."""
@@ -201,6 +204,7 @@ class Known:
         said = [kind] if kind else [part for part in _parts(rest) if part in formats]
         asked = _core(rest, _MADE_UP_AS | _TUNED | formats)
         names = [(key, own) for key, titles in self._names(publisher) for own in titles]
+        names += [(of, hub_id.partition("/")[2]) for hub_id, of, _ in self._listed_by(publisher)]
         found = {key for key, own in names if _core(own, _MADE_UP_AS | _TUNED) == asked}
         return (found.pop(), "-".join(said).lower()) if asked and len(found) == 1 else None
 
@@ -216,6 +220,10 @@ class Known:
             InputError: where they say none of the library.
         """
         library, own = load_library(), self.stored[identifier]
+        publisher = self.hub_ids[identifier].partition("/")[0]
+        for hub_id, of, stored in self._listed_by(publisher):
+            if of == identifier and _parts(hub_id)[-1] == said:  # as it names its own of another tuning
+                return stored
         try:
             if _NOT_KNOWN & {*said.split("-")}:
                 raise InputError
