@@ -627,6 +627,5 @@ def _of_repository(repository: str, file: str) -> tuple[str, str | None]:
         model = known_models().find(f"{bare}:{said}" if said else title.rpartition("/")[2])
     except InputError as error:
         raise InputError(f"-hf {repository}: {error}; or give --model") from error
-    if model is None:
-        raise InputError(f"-hf {repository}: unknown model; give --model with an id of `mantile models list`")
+    assert model is not None, "a name without an organisation is known or refused"
     return model.id, model.weights_dtype

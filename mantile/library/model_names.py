@@ -16,7 +16,7 @@ _MADE_UP_AS = {"meta", "hf"}  # parts of a name that come and go with the form o
 _TUNED = {"instruct", "it", "chat", "base", "pt"}
 _STORED = {
     *("fp8", "fp4", "nvfp4", "mxfp4", "mxfp8", "bf16", "int4", "int8", "awq", "gptq", "gguf", "bnb", "mlx"),
-    *("w4a16", "w8a8", "w8a16", "4bit", "8bit", "dynamic", "static", "block", "quantized", "kv"),
+    *("autoround", "w4a16", "w8a8", "w8a16", "4bit", "8bit", "dynamic", "static", "block", "quantized", "kv"),
 }
 _NOT_KNOWN = {"exl2", "exl3", "aqlm", "hqq", "vptq", "w4a8", "int2", "2bit"}
 """Words of formats that the library has no data type for."""
@@ -63,7 +63,7 @@ class Named(NamedTuple):
     granted: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Known:
     """Models we ship by what they are called.
 
@@ -121,6 +121,11 @@ class Known:
         stored = self._stored_as(*(("", "-".join(tagged)) if tagged else (publisher, title)))
         if stored is not None and stored[1]:
             return self._checkpoint(name, stored[0], self._weights(name, *stored))
+        if tagged:
+            raise InputError(
+                f"{name}: one file of a repository for llama.cpp; expected that file, or the model it was "
+                f"made from, with weights_dtype {tagged[1].lower()}"
+            )
         if publisher:
             return None
         begun = [key for key, names in ours.items() if any(begins(own, words(title)) for own in names)]

@@ -32,12 +32,6 @@ def model_ids() -> tuple[str, ...]:
 
 
 @cache
-def ids_by_hub_id() -> dict[str, str]:
-    """Our id of each hub id that we ship."""
-    return {hub_id: identifier for identifier, hub_id in known_models().hub_ids.items()}
-
-
-@cache
 def known_models() -> Known:
     """What the models we ship are called, from the text of the files: validating them all takes seconds."""
     hub_ids: dict[str, str] = {}
@@ -102,14 +96,14 @@ def checkpoint_of(name: str, files: bool = True) -> Named | None:
     Example:
         checkpoint_of("zai-org/GLM-5.2-FP8")        # id glm-5.2, weights_dtype fp8-block
     """
-    found = None if name in model_ids() else _named(name)
+    found = None if name in model_ids() else _named(known_models(), name)
     return None if found is None or (files and _is_path(name)) else found
 
 
 @lru_cache(1024)
-def _named(name: str) -> Named | None:
+def _named(known: Known, name: str) -> Named | None:
     try:
-        return _ours(usual_name(name.partition("@")[0]))[0]
+        return _ours(known, usual_name(name.partition("@")[0]))[0]
     except InputError:
         return None
 
@@ -141,7 +135,7 @@ def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -
     if at and not version:
         raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
     called = usual_name(called)
-    ours, asked = _ours(called)
+    ours, asked = _ours(known_models(), called)
     if ours is not None:
         model = _shipped(f"{ours.id}{at}{version}")
         source = f"{model.source}; {ours.granted}"
@@ -177,21 +171,12 @@ def _shipped(name: str) -> Model:
     return model
 
 
-def _ours(called: str) -> tuple[Named | None, HubName | None]:
+def _ours(known: Known, called: str) -> tuple[Named | None, HubName | None]:
     """The model that we ship by a name, and its name on the hub; None for a revision of the hub."""
-    tagged = gguf_tag(called)
-    if tagged is not None:
-        found = known_models().find(called)
-        if found is None:
-            raise InputError(
-                f"{called}: one file of a repository for llama.cpp; expected that file, or the model it was "
-                f"made from, with weights_dtype {tagged[1].lower()}"
-            )
-        return found, None
-    asked = hub_name(called)
+    asked = None if gguf_tag(called) else hub_name(called)
     if asked is None:
-        return known_models().find(called[:120]), None
-    return (known_models().find(asked.id) if asked.revision == MAIN else None), asked
+        return known.find(called[:120]), None
+    return (known.find(asked.id) if asked.revision == MAIN else None), asked
 
 
 def _of_mlx(hub_id: str) -> Model | None:

@@ -531,11 +531,12 @@ class Library(Strict):
         Raises:
             InputError: for words that name none.
         """
-        spelling = re.sub(r"[\s()_,]+", "-", words.strip().lower()).strip("-")
-        parts = re.sub(r"(\d)-bits?\b", r"\1bit", spelling).split("-")
+        spelling = re.sub(r"[\s(),]+", "-", words.strip().lower()).strip("-")
+        whole = re.sub(r"(\d)-bits?\b", r"\1bit", spelling)
+        parts = [*whole.split("-"), *re.split("[-_]", whole)]
         if _METHODS & {*parts} and _EIGHT & {*parts}:
             return self.datatype("int8-g128", "weights")
-        for name in ("-".join(parts), *sorted(parts, key=_WIDTHS.__contains__)):
+        for name in (whole, *sorted(parts, key=_WIDTHS.__contains__)):
             try:
                 return self.datatype(name, "weights")
             except InputError:

@@ -19,10 +19,7 @@ _TUNING = re.compile(
 )
 _BEYOND_ITS_CONTEXT = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b"}
 """Models that tables measure beyond their 8,192 tokens: those of their shapes with a longer context."""
-_SAME_SHAPES = {
-    "qwen2.5-coder-7b": "qwen2.5-7b",
-    "minimax-m2": "minimax-m2.5",
-}
+_SAME_SHAPES = {"minimax-m2": "minimax-m2.5"}
 _SHORT = {"dsr1": "deepseek-r1", "gptoss": "gpt-oss-120b"}
 """Short names of models in InferenceX."""
 
