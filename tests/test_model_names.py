@@ -155,15 +155,15 @@ def test_checkpoints_in_other_data_types_say_what_they_are(cut_off: dict[str, Pa
         ),
         (
             "qwen3-32b-exl2",
-            "model 'qwen3-32b-exl2': exl2 in its name is no data type of the library; expected qwen3-32b "
-            "with weights_dtype; known: awq-g32",
+            "model 'qwen3-32b-exl2': no data type of the library is called exl2; give qwen3-32b with "
+            "weights_dtype (known: awq-g32",
         ),
         (
             "unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL",
-            "q4_k_xl in its name is no data type of the library; expected qwen3-32b with weights_dtype; did "
-            "you mean q4_k_m",
+            "no data type of the library is called q4_k_xl; give qwen3-32b with weights_dtype (did you mean "
+            "q4_k_m",
         ),
-        ("Qwen/Qwen3-32B-GGUF", "gguf in its name is no data type of the library; expected qwen3-32b with"),
+        ("Qwen/Qwen3-32B-GGUF", "no data type of the library is called gguf; give qwen3-32b with"),
         (
             "some-lab/Strange-GGUF:Q8_0",
             "expected that file, or the model it was made from, with weights_dtype",
@@ -252,6 +252,12 @@ def test_a_name_is_the_same_model_in_every_door(door: Callable[..., tuple[str, s
     """With the data type of the checkpoint, unless another is stated."""
     assert {name: door(name) for name in CHECKPOINTS} == CHECKPOINTS
     assert door("zai-org/GLM-5.2-FP8", weights_dtype="nvfp4") == ("glm-5.2", "nvfp4")
+
+
+def test_a_model_given_beside_a_launch_line() -> None:
+    """The path in the line says nothing; the name beside it says the data type, whatever the flags load."""
+    fields = read_launch("vllm serve /models/it --quantization fp8", model="zai-org/GLM-5.2-FP8").fields
+    assert (fields["model"], fields["weights_dtype"]) == ("glm-5.2", "fp8-block")
 
 
 def test_a_flat_record_of_a_checkpoint() -> None:

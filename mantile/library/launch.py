@@ -416,12 +416,10 @@ class _Reading:
     @cached_property
     def model(self) -> tuple[str, str | None]:
         """The model, ours where it is one we ship, and the data type of the weights if its name says it."""
-        if self.instead:
-            return self.instead, None
-        repository = self.facts.get("gguf_repository")
+        repository = None if self.instead else self.facts.get("gguf_repository")
         if repository is not None:
             return _of_repository(str(repository), str(self.facts.get("gguf_file", "")))
-        name = self.facts.get("model")
+        name = self.instead or self.facts.get("model")
         if name is None:
             raise InputError(
                 f"launch line: no model; expected one behind {self.table.starts[0][-1]} or --model"

@@ -236,8 +236,8 @@ class Known:
         except InputError:
             known = near(said, [kind.id for kind in library.datatypes if "weights" in kind.roles])
             raise InputError(
-                f"model {quoted(name)}: {said} in its name is no data type of the library; expected "
-                f"{identifier} with weights_dtype; {known}"
+                f"model {quoted(name)}: no data type of the library is called {said}; give {identifier} with "
+                f"weights_dtype ({known})"
             ) from None
         same = stored == own or own.startswith(f"{stored}-")
         return None if same and own not in ("bf16", "fp16") else stored

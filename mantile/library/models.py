@@ -96,8 +96,12 @@ def checkpoint_of(name: str, files: bool = True) -> Named | None:
     Example:
         checkpoint_of("zai-org/GLM-5.2-FP8")        # id glm-5.2, weights_dtype fp8-block
     """
-    found = None if name in model_ids() else _named(known_models(), name)
+    to_find = len(name) <= _LONGEST and name not in model_ids()
+    found = _named(known_models(), name) if to_find else None
     return None if found is None or (files and _is_path(name)) else found
+
+
+_LONGEST = 300  # characters of a name
 
 
 @lru_cache(1024)
