@@ -96,7 +96,7 @@ def test_the_same_bytes_where_the_library_is_another(tmp_path: Path, monkeypatch
     chip.write_text(chip.read_text(encoding="utf-8").replace("value: 864", "value: 860"), encoding="utf-8")
     for module in (models, profiles):
         monkeypatch.setattr(module, "data_folder", lambda name: tmp_path / "other" / name)
-    caches = (profiles.library_with, models.model_ids, models.known_models, models.ids_by_hub_id)
+    caches = (profiles.library_with, models.model_ids, models.known_models)
     for cached in caches:
         cached.cache_clear()
     try:

@@ -20,13 +20,14 @@ from mantile.estimates.estimate import estimate
 from mantile.ir.build import build_ir
 from mantile.ir.counts import caches, describe, kv_bytes_per_token, parameters
 from mantile.library.architecture import Architecture, Model
+from mantile.library.dump import add_model
 from mantile.library.errors import InputError
 from mantile.library.from_code import process, read_from_code, recorder
 from mantile.library.from_code.read import read_recording
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.config import Config
 from mantile.library.huggingface.unread import unknown_fields
-from mantile.library.models import add_model, load_model
+from mantile.library.models import load_model
 from mantile.library.scenario import parse_scenario
 
 DATA = Path(__file__).parent / "data"

@@ -14,10 +14,11 @@ import pytest
 from typer.testing import CliRunner
 
 from mantile.cli import app
+from mantile.library.dump import add_model
 from mantile.library.errors import InputError
 from mantile.library.from_code import process
 from mantile.library.from_code.limits import refuse
-from mantile.library.models import add_model, load_model
+from mantile.library.models import load_model
 
 LLAMA = {
     "model_type": "tiny_own",

@@ -464,7 +464,7 @@ def test_a_worker_that_is_not_stated_is_not_guessed(tmp_path: Path) -> None:
         ({"precision": "Q4_K_M"}, {"weights_dtype": "q4_k_m", "head_dtype": "q6_k"}),
         ({"model": "meta-llama/Llama-4-Scout-17B-16E-Instruct"}, {"model": "llama-4-scout"}),
         ({"model": "mistralai/Mixtral-8x7B-Instruct-v0.1"}, {"model": "mixtral-8x7b"}),
-        ({"model": "zai-org/GLM-4.7"}, {"model": "glm-4.7-fp8"}),
+        ({"model": "zai-org/GLM-4.7"}, {"model": "glm-4.6"}),
         ({"kv_dtype": "fp8_likely"}, {"kv_dtype": "fp8"}),
         ({"kv_dtype": ""}, {"kv_dtype": "bf16"}),
         ({"system": "gb200"}, {"accelerator": "gb200-nvl72"}),

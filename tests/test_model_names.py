@@ -11,15 +11,35 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from asking import Client
 from small_models import CONFIGS
+from typer.testing import CliRunner
 
+from mantile.cli.application import app
+from mantile.cli.flags import scenario as typed
+from mantile.estimates.sweep import Grids, grids
 from mantile.library import hub
 from mantile.library.errors import InputError
 from mantile.library.hub import HubName, fetch_config, hub_name
 from mantile.library.huggingface import parse_config
 from mantile.library.huggingface.families import FAMILIES
 from mantile.library.huggingface.other_kinds import _KIND_OF
+from mantile.library.launch import read_launch
+from mantile.library.launch_line import launch_line
+from mantile.library.machines import engine_of
+from mantile.library.model_names import Named, taken_for_granted
 from mantile.library.models import known_models, load_model, model_ids
+from mantile.library.profiles import load_library
+from mantile.library.scenario import Scenario, merge_fields
+from mantile.measured.dialects import flat
+from mantile.measured.rows import Row
+from mantile.measured.runs import parse_run
+from mantile.measured.spellings import find_accelerator
+from mantile.search.question import ask
+from mantile.server.documents import fields_of
+from mantile.server.hardware import configuration
+from mantile.server.page.answers import answer as on_page
+from mantile.server.page.state import State
 
 LLAMA = CONFIGS["llama"]
 
@@ -93,7 +113,7 @@ def test_every_name_of_ours_stands_for_itself() -> None:
     """No two entries go by the same name."""
     for identifier, hub_id in known_models().hub_ids.items():
         for name in (identifier, identifier.upper(), hub_id, hub_id.lower(), hub_id.partition("/")[2]):
-            assert known_models().find(name) == (identifier, ""), name
+            assert known_models().find(name) == Named(identifier), name
     assert known_models().hub_ids.keys() == set(model_ids())
 
 
@@ -107,13 +127,13 @@ def test_a_tuned_variant_says_what_it_takes_for_granted() -> None:
     assert load_model("meta-llama/Llama-3.1-8B") == load_model("LLAMA_3.1-8B") == ours
 
 
-def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> None:
-    """Those that an entry lists, with the data type to ask for; those that have an entry are that."""
-    with pytest.raises(InputError) as raised:
-        load_model("nvidia/Llama-3.3-70B-Instruct-FP4")
-    assert str(raised.value).endswith(
-        "a checkpoint of llama-3.3-70b, which we ship: give that with weights_dtype nvfp4"
+def test_checkpoints_in_other_data_types_say_what_they_are(cut_off: dict[str, Path]) -> None:
+    """Those that an entry lists, and those whose name says it; those that have an entry are that."""
+    asked = load_model("nvidia/Llama-3.3-70B-Instruct-FP4")
+    assert taken_for_granted(asked.source) == (
+        "asked for as nvidia/Llama-3.3-70B-Instruct-FP4: a checkpoint of llama-3.3-70b with nvfp4 weights"
     )
+    assert asked.id == "llama-3.3-70b" and load_model("Qwen3-14B-AWQ").id == "qwen3-14b"
     assert load_model("Qwen/Qwen3-32B-FP8").id == "qwen3-32b-fp8"
     asked = load_model("deepseek-ai/DeepSeek-R1-0528")
     assert asked.source.endswith("; asked for as deepseek-ai/DeepSeek-R1-0528, which the entry lists")
@@ -122,27 +142,31 @@ def test_checkpoints_in_other_data_types_are_told(cut_off: dict[str, Path]) -> N
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (
-            "Llama-3.1-8B-Instruct-FP8",
-            "; it is a checkpoint of llama-3.1-8b, which we ship: give that with weights_dtype fp8",
-        ),
         ("qwen3", "is not clear: expected one of qwen3-0.6b, qwen3-1.7b, "),
         ("mixtral", "is not clear: expected one of mixtral-8x22b, mixtral-8x7b"),
-        ("mistral-7b-v0.4", "unknown model 'mistral-7b-v0.4'; did you mean mistral-7b-v0.3 or mistral-7b"),
-        ("qwen2.5:14b-instruct-q4_K_M", "ship is qwen2.5-14b: give that with weights_dtype q4_k_m"),
         (
-            "hf.co/bartowski/Llama-3.2-3B-Instruct-GGUF:Q8_0",
-            "one file of a repository for llama.cpp; the nearest that we ship is llama-3.2-3b: give that "
-            "with weights_dtype q8_0",
+            "mistral-7b-v0.4",
+            "mistral-7b-v0.4 is not in the library. Mistral-7B-Instruct-v0.3 is of the same family and size",
         ),
+        (
+            "Qwen3.8-27B",
+            "Qwen3.8-27B is not in the library. Qwen3.5-27B is of the same family and size: if the "
+            "architecture is the same, give qwen3.5-27b",
+        ),
+        (
+            "qwen3-32b-exl2",
+            "model 'qwen3-32b-exl2': no data type of the library is called exl2; give qwen3-32b with "
+            "weights_dtype (known: awq-g32",
+        ),
+        (
+            "unsloth/Qwen3-32B-GGUF:UD-Q4_K_XL",
+            "no data type of the library is called q4_k_xl; give qwen3-32b with weights_dtype (did you mean "
+            "q4_k_m",
+        ),
+        ("Qwen/Qwen3-32B-GGUF", "no data type of the library is called gguf; give qwen3-32b with"),
         (
             "some-lab/Strange-GGUF:Q8_0",
             "expected that file, or the model it was made from, with weights_dtype",
-        ),
-        ("Llama-2-7B-Chat-GPTQ", "the nearest that we ship is llama-2-7b: give that with weights_dtype int4"),
-        (
-            "Llama-3.1-8B-bnb-4bit",
-            "the nearest that we ship is llama-3.1-8b: give that with weights_dtype nf4",
         ),
         ("gpt-4o", "its weights and dimensions are not published"),
         ("anthropic/claude-opus-4", "its weights and dimensions are not published"),
@@ -162,6 +186,184 @@ def test_what_is_not_ours_is_told_with_what_comes_near(given: str, told: str) ->
     with pytest.raises(InputError) as raised:
         load_model(given)
     assert told in str(raised.value)
+
+
+# --- every door ---------------------------------------------------------------------------------------------
+
+CHECKPOINTS = {
+    "zai-org/GLM-5.2-FP8": ("glm-5.2", "fp8-block"),
+    "glm-5.2": ("glm-5.2", None),
+    "Qwen/Qwen3-235B-A22B-Instruct-2507": ("qwen3-235b-a22b", None),
+    "nvidia/Llama-3.3-70B-Instruct-FP4": ("llama-3.3-70b", "nvfp4"),
+    "Llama-3.1-8B-Instruct-FP8": ("llama-3.1-8b", "fp8"),
+    "llama-3.1-8b-bnb-4bit": ("llama-3.1-8b", "nf4"),
+    "Llama-2-7B-Chat-GPTQ": ("llama-2-7b", "int4"),
+    "Qwen3-14B-AWQ": ("qwen3-14b", "int4"),
+    "qwen2.5:14b-instruct-q4_K_M": ("qwen2.5-14b", "q4_k_m"),
+    "bartowski/Llama-3.2-3B-Instruct-GGUF:Q8_0": ("llama-3.2-3b", "q8_0"),
+    "deepseek-ai/DeepSeek-V3": ("deepseek-v3", None),
+    "DeepSeek-V3-FP8": ("deepseek-v3", None),
+    "Qwen/Qwen3-235B-A22B-Instruct-2507-FP8": ("qwen3-235b-a22b", "fp8-block"),
+}
+"""Names, the model that each means, and the data type of the weights that it says."""
+ASKED: dict[str, Any] = {
+    "accelerator": "h200-sxm",
+    "framework": "vllm",
+    "tp": 8,
+    "input_tokens": 2048,
+    "output_tokens": 512,
+    "concurrency": 8,
+    "framework_support": "own build",
+}
+
+
+def python(name: str, **more: Any) -> tuple[str, str | None]:
+    """As `mantile.estimate` reads it."""
+    scenario = Scenario(model=name, **(ASKED | more))
+    return load_model(scenario.model).id, scenario.weights_dtype
+
+
+def command_line(name: str, **more: Any) -> tuple[str, str | None]:
+    """As `mantile estimate` reads it."""
+    scenario, _, _ = typed(name, ASKED | more)
+    return load_model(scenario.model).id, scenario.weights_dtype
+
+
+def server(name: str, **more: Any) -> tuple[str, str | None]:
+    """As HTTP and the page read it."""
+    fields, model = fields_of({"model": name} | ASKED | more, False)
+    return model.id, fields.get("weights_dtype")
+
+
+def line(name: str, **more: Any) -> tuple[str, str | None]:
+    """As `mantile from-command` reads a launch line."""
+    fields = read_launch(f"vllm serve {name}", **more).fields
+    return fields["model"], fields.get("weights_dtype")
+
+
+def table(name: str, **more: Any) -> tuple[str, str | None]:
+    """As `mantile reconcile` and `records import` read a run."""
+    run = parse_run({"model": name, "tpot_s": 0.02} | ASKED | more, "r1")
+    return load_model(run.model).id, run.weights_dtype
+
+
+@pytest.mark.parametrize("door", [python, command_line, server, line, table])
+def test_a_name_is_the_same_model_in_every_door(door: Callable[..., tuple[str, str | None]]) -> None:
+    """With the data type of the checkpoint, unless another is stated."""
+    assert {name: door(name) for name in CHECKPOINTS} == CHECKPOINTS
+    assert door("zai-org/GLM-5.2-FP8", weights_dtype="nvfp4") == ("glm-5.2", "nvfp4")
+
+
+def test_a_model_given_beside_a_launch_line() -> None:
+    """The path in the line says nothing; the name beside it says the data type, whatever the flags load."""
+    fields = read_launch("vllm serve /models/it --quantization fp8", model="zai-org/GLM-5.2-FP8").fields
+    assert (fields["model"], fields["weights_dtype"]) == ("glm-5.2", "fp8-block")
+
+
+def test_a_flat_record_of_a_checkpoint() -> None:
+    """Its `quant` goes before what the name says."""
+    record = {
+        "model_id": "zai-org/GLM-5.2-FP8",
+        "runtime_id": "vllm 0.11.0",
+        "hardware_id": "NVIDIA H200",
+        "context_tokens": 2048,
+        "output_tokens": 512,
+        "concurrency": 8,
+        "metrics": {"tpot_s": 0.02},
+    }
+    for stated, stored in (({}, "fp8-block"), ({"quant": "NVFP4"}, "nvfp4")):
+        (run,) = flat(Row(record | stated), "r1")
+        assert (run.model, run.weights_dtype, run.accelerator) == ("glm-5.2", stored, "h200-sxm")
+
+
+def test_another_model_leaves_the_data_type_of_the_first_behind() -> None:
+    """It came with its name; what was stated stays."""
+    first = Scenario(model="zai-org/GLM-5.2-FP8", **ASKED)
+    assert first.replace(model="llama-3.1-8b").weights_dtype is None
+    assert first.replace(model="Qwen3-14B-AWQ").weights_dtype == "int4"
+    swept = grids(first, {"model": ["llama-3.1-8b", "Qwen3-14B-AWQ"], "tp": [1]})
+    assert isinstance(swept, Grids)
+    assert [part.inputs["inputs.weights_dtype"] for part in swept.parts] == ["bf16", "int4"]
+    stated = Scenario(model="zai-org/GLM-5.2-FP8", weights_dtype="nvfp4", **ASKED)
+    assert stated.replace(model="llama-3.1-8b").weights_dtype == "nvfp4"
+
+
+def test_a_result_says_by_which_checkpoint_it_was_asked_for() -> None:
+    """On the command line; its launch line names the checkpoint again."""
+    flags = ("--gpu", "h200", "--tp", "8", "--isl", "2k", "--osl", "512", "--concurrency", "8")
+    shown = CliRunner().invoke(app, ["estimate", "zai-org/GLM-5.2-FP8", *flags])
+    told = " ".join(shown.output.split())
+    assert "asked for as zai-org/GLM-5.2-FP8: a checkpoint of glm-5.2 with fp8-block weights" in told
+    scenario = Scenario(model="zai-org/GLM-5.2-FP8", **ASKED)
+    assert launch_line(scenario).startswith("vllm serve zai-org/GLM-5.2-FP8 ")
+
+
+def test_requests_and_the_page_say_it_too() -> None:
+    """With the figures of the checkpoint."""
+    said = "asked for as zai-org/GLM-5.2-FP8: a checkpoint of glm-5.2 with fp8-block weights."
+    body = {
+        "model_id": "zai-org/GLM-5.2-FP8",
+        "hardware": {"gpus": [{"sku": "NVIDIA H200", "count": 8}]},
+        "workload": {"context_tokens": 2048, "output_tokens": 512, "concurrency": 8},
+        "plan": {"tp": 8},
+        "recommend": 0,
+    }
+    with Client() as client:
+        answered = client.answer("/v1/estimate", body)
+    assert answered["model_id"] == "glm-5.2" and answered["scenario"]["weights_dtype"] == "fp8-block"
+    assert f"GLM-5.2: {said}" in answered["explanations"]
+    shown = on_page(State({"model": "zai-org/GLM-5.2-FP8"} | ASKED))
+    values = shown.estimate.columns[0].values
+    assert (shown.estimate.model.id, values["weights_dtype"]) == ("glm-5.2", "fp8-block")
+    assert State({"model": "zai-org/GLM-5.2-FP8"} | ASKED).by_auto().fields["ep"] == "auto"
+
+
+def test_data_types_to_choose_from_go_before_that_of_the_name() -> None:
+    """They are a statement too."""
+    load = {"input_tokens": 2048, "output_tokens": 512, "concurrency": 8, "accelerator": "h200-sxm"}
+    fields = merge_fields({"model": "zai-org/GLM-5.2-FP8"}, load, "optimize")
+    assert fields["weights_dtype"] == "fp8-block"
+    question = ask(fields, "cost", [], 8, {"weights_dtype": ("nvfp4", "bf16")})
+    assert question.over["weights_dtype"] == ("nvfp4", "bf16") and "weights_dtype" not in question.fields
+
+
+@pytest.mark.parametrize(
+    ("name", "chip"),
+    [
+        ("H100", "h100-sxm"),
+        ("h100-sxm5", "h100-sxm"),
+        ("NVIDIA H100 80GB HBM3", "h100-sxm"),
+        ("RTX 4090", "rtx-4090"),
+        ("NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("AMD Instinct MI300X OAM", "mi300x"),
+    ],
+)
+def test_an_accelerator_is_the_same_in_every_door(name: str, chip: str) -> None:
+    """As people, drivers and tables call it."""
+    library = load_library()
+    found = (
+        library.accelerator(name).id,
+        find_accelerator(name).id,
+        configuration(name, library, "here").fields["accelerator"],
+        fields_of({"model": "llama-3.1-8b"} | ASKED | {"accelerator": name}, False)[0]["accelerator"],
+    )
+    assert set(found) == {chip}
+
+
+def test_engines_and_data_types_by_their_other_names() -> None:
+    """One list of names for flags, requests and tables."""
+    library = load_library()
+    for name in ("vLLM", "vLLM-v1", "vllm 0.11.0", "dynamo-vllm"):
+        assert library.framework(name).id == "vllm" == engine_of(name, library)["framework"]
+    for name in ("tensorrt-llm", "TensorRT-LLM", "trtllm", "TRT-LLM", "trt", "dynamo-trt"):
+        assert library.framework(name).id == "trtllm"
+    assert library.framework("SGLang").id == "sglang" and library.framework("llama-cpp").id == "llama.cpp"
+    with pytest.raises(InputError, match="unknown framework 'vllmx'; did you mean vllm"):
+        library.framework("vllmx")
+    names = {"fp8_e4m3": "fp8", "FP8": "fp8", "BF16": "bf16", "bfloat16": "bf16", "q4_K_M": "q4_k_m",
+             "w8a16": "int8-g128", "smoothquant": "int8", "AWQ": "int4", "mlx-4bit": "int4-g64"}  # fmt: skip
+    for name, kind in names.items():
+        assert library.datatype(name, "weights").id == library.format_in(name).id == kind
 
 
 # --- paths and pages ----------------------------------------------------------------------------------------
@@ -422,6 +624,12 @@ def test_what_is_of_somebody_else_or_another_revision_is_not_ours(cut_off: dict[
             load_model(given)
         assert f"{asked}/config.json" in str(raised.value)
         assert str(raised.value).endswith("the nearest that we ship is llama-3.3-70b")
+    for given, nearest in (
+        ("some-lab/Llama-3.3-70B-Instruct-FP8", "llama-3.3-70b: give that with weights_dtype fp8"),
+        ("Qwen/Qwen3.8-27B", "if the architecture is the same, give qwen3.5-27b"),
+    ):
+        with pytest.raises(InputError, match=f"{nearest}$"):
+            load_model(given)
 
 
 # --- what is no decoder -------------------------------------------------------------------------------------

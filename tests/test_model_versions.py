@@ -40,7 +40,7 @@ def shelved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     fewer = text.replace("layers: {value: 32", "layers: {value: 31").replace("times: 32", "times: 31")
     (place / f"{MODEL}.yaml").write_text(fewer.replace('version: "1"', 'version: "2"'), encoding="utf-8")
     monkeypatch.setattr(models, "data_folder", lambda name: tmp_path / name)
-    caches = (models.model_ids, models.known_models, models.ids_by_hub_id)
+    caches = (models.model_ids, models.known_models)
     for cached in caches:
         cached.cache_clear()
     yield place

@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from mantile.cli import app
 from mantile.estimates.estimate import estimate
 from mantile.library.errors import InputError
+from mantile.library.profiles import load_library
 from mantile.library.scenario import parse_scenario
 from mantile.measured.correct import residuals
 from mantile.measured.gates import Gate, judged
@@ -25,7 +26,7 @@ from mantile.measured.metrics import errors_in_units
 from mantile.measured.reconcile import reconcile
 from mantile.measured.report.write import report_book, write_report, write_table
 from mantile.measured.runs import Measurements, parse_run
-from mantile.measured.spellings import find_accelerator, framework_id, model_id, weight_formats
+from mantile.measured.spellings import find_accelerator, find_model, weight_formats
 
 HEADS = (
     "gpu_model,num_gpus,model_name,backend,quantization,input_seq_len,output_seq_len,max_concurrency,"
@@ -133,11 +134,11 @@ def test_names_of_accelerators(name: str, expected: str | None) -> None:
 
 def test_names_of_engines_and_models() -> None:
     """With blanks, underscores and releases."""
-    assert [framework_id(name) for name in ("tensorrt_llm", "SGLang 0.5.4", "vLLM-v1", "llama.cpp-2024")] == [
-        "trtllm", "sglang", "vllm", "llama.cpp-2024",
-    ]  # fmt: skip
+    names = ("tensorrt_llm", "SGLang 0.5.4", "vLLM-v1", "llama.cpp-2024")
+    engines = [load_library().framework(name).id for name in names]
+    assert engines == ["trtllm", "sglang", "vllm", "llama.cpp-2024"]
     for name in ("Llama 3.1 8B Instruct", "llama3.1:8b", "x/Meta-Llama-3.1-8B-Instruct-quantized.w4a16"):
-        assert model_id(name)[0] == "llama-3.1-8b"
+        assert find_model(name).id == "llama-3.1-8b"
 
 
 def test_what_a_table_lacks_is_named(table: Path) -> None:

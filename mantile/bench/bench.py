@@ -22,10 +22,10 @@ from mantile.bench.sweep import Point, Sweep
 from mantile.bench.telemetry import Telemetry, accelerator_names, driver_versions
 from mantile.bench.words import Words, arrivals
 from mantile.library.errors import InputError
-from mantile.library.profiles import Library
+from mantile.library.profiles import Library, load_library
 from mantile.measured.recorded import record_of
 from mantile.measured.runs import Run, parse_run
-from mantile.measured.spellings import find_accelerator, framework_id, model_id
+from mantile.measured.spellings import find_accelerator, find_model
 from mantile.records.record import Record, place_named
 from mantile.records.store import add, read, stored
 
@@ -291,11 +291,12 @@ def deployment_of(
         raise InputError(wrong)
     if not fields.get("model"):
         try:
-            fields["model"] = model_id(server.model)[0]
+            found = find_model(server.model)
         except InputError as error:
             raise InputError(
                 f"the server serves {server.model!r}: {error}; --model says which it is"
             ) from error
+        fields = {"weights_dtype": found.weights_dtype, **fields, "model": found.id}
     if not fields.get("accelerator"):
         raise InputError("a server does not tell its accelerator; expected --accelerator")
     fields.setdefault("framework", server.framework or "")
@@ -304,7 +305,7 @@ def deployment_of(
     own = () if library is None else {chip.id for chip in library.accelerators}
     if fields["accelerator"] not in own:
         fields["accelerator"] = find_accelerator(str(fields["accelerator"])).id
-    fields["framework"] = framework_id(fields["framework"])
+    fields["framework"] = (library or load_library()).framework(str(fields["framework"])).id
     told = {
         name: value for name in _TOLD if isinstance(value := server.settings.get(name), int) and value > 1
     }

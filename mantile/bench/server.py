@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mantile.library.errors import InputError
-from mantile.measured.spellings import framework_id
+from mantile.library.profiles import load_library
 
 if TYPE_CHECKING:
     import httpx
@@ -34,7 +35,6 @@ _SETTINGS = {
     "n_ctx": "context",
 }
 """Settings that are kept, and their names in records. Others may name a folder, a host or a key."""
-_OWNERS = {"vllm": "vllm", "sglang": "sglang", "llamacpp": "llama.cpp", "tensorrt_llm": "trtllm"}
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,9 @@ async def describe(client: httpx.AsyncClient, served: str | None = None) -> Serv
     info, props = told["get_server_info"] or {}, told["props"] or {}
     told_of_requests = props.get("default_generation_settings")
     defaults = told_of_requests if isinstance(told_of_requests, Mapping) else {}
-    framework = _OWNERS.get(str(first.get("owned_by")).lower())
-    framework = framework or ("sglang" if info else "llama.cpp" if props else None)
+    framework = "sglang" if info else "llama.cpp" if props else None
+    with suppress(InputError):
+        framework = load_library().framework(str(first.get("owned_by"))).id
     version = (told["version"] or {}).get("version") or info.get("version") or props.get("build_info")
     longest = (
         first.get("max_model_len")
@@ -93,7 +94,7 @@ async def describe(client: httpx.AsyncClient, served: str | None = None) -> Serv
     values |= {"n_ctx": defaults["n_ctx"]} if "n_ctx" in defaults else {}
     return Server(
         model=str(first["id"]),
-        framework=None if framework is None else framework_id(framework),
+        framework=framework,
         version=re.sub(r"[^\w.+-]", " ", str(version))[:60] if version else None,
         longest=int(longest) if isinstance(longest, int) and longest > 0 else None,
         settings={

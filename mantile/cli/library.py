@@ -106,7 +106,7 @@ def _add_model(
     """
     from datetime import date
 
-    from mantile.library.models import add_model
+    from mantile.library.dump import add_model
 
     usual = Path("models")
     path = add_model(name, folder or (usual if usual.is_dir() else Path()), date.today(), trust_remote_code)

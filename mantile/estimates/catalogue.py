@@ -324,9 +324,8 @@ def _accelerator_or_system(name: str) -> dict[str, Any]:
         called = {item.id: item.name for item in library.systems} | {
             item.id: item.name for item in library.accelerators
         }
-        chip_names = {chip.id: chip.name for chip in library.accelerators}
         try:
-            identifier = find_named("accelerator", identifier, chip_names)
+            identifier = library.accelerator(identifier).id
         except InputError:
             identifier = find_named("accelerator or system", identifier, called)
         name = f"{identifier}@{version}" if version else identifier

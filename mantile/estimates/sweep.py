@@ -406,10 +406,11 @@ def grids(
     parts = []
     for combination in product(*apart.values()):
         chosen = dict(zip(apart, combination, strict=True))
-        changes: dict[str, Any] = {"variants": (), **chosen}
+        changes: dict[str, Any] = {"variants": ()}
         if "profiles" in chosen:
             changes["profiles"] = () if chosen["profiles"] == NO_PROFILE else (chosen["profiles"],)
-        case = scenario.model_copy(update=changes)
+        own = scenario.replace(model=chosen["model"]) if "model" in chosen else scenario
+        case = own.model_copy(update=changes)
         where = f"{name} with {', '.join(f'{key} {value}' for key, value in chosen.items())}"
         parts.append(grid(case, others, None if "model" in chosen else model, library, where))
     count = sum(map(len, parts))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from mantile.library.architecture import Model
 from mantile.library.efficiency import EfficiencyProfile, FitReport
 from mantile.library.errors import InputError
 from mantile.library.files import replacing
+from mantile.library.models import load_model
 from mantile.library.scenario import Case, Scenario
 from mantile.library.scenario_fields import Spread
 
@@ -191,3 +193,23 @@ def write_profiles(profiles: Sequence[EfficiencyProfile], folder: Path) -> tuple
             file.unlink(missing_ok=True)
         raise
     return files
+
+
+def add_model(name: str, folder: Path, today: date, trust_remote_code: bool = False) -> Path:
+    """Write a model as FOLDER/ID.yaml; nothing else is needed to load it afterwards.
+
+    Args:
+        name, trust_remote_code: as `load_model` takes them.
+        today: the day it was read.
+
+    Returns: the path of the file.
+
+    Raises:
+        InputError: if there is no such model, or there is such a file already.
+    """
+    model = load_model(name, trust_remote_code)
+    path = folder / f"{model.id}.yaml"
+    entry = model.model_copy(update={"version": "1", "date": today.isoformat()})
+    with replacing(path, overwrite=False) as temporary:
+        temporary.write_text(dump_model(entry), encoding="utf-8")
+    return path

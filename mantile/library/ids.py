@@ -85,6 +85,31 @@ def find_named(kind: str, given: str, names: Mapping[str, str]) -> str:
     raise unknown(kind, given, names)
 
 
+_BESIDE = (
+    "nvidia|amd|instinct|apple|geforce|radeon|hbm3|blackwell|oam|ac|generation|(server|workstation)-edition"
+    "|(server|workstation) edition"
+)
+"""Words of drivers and tables beside the name of a chip: who makes it, its memory, its form."""
+
+
+def of_driver(name: str) -> tuple[str, ...]:
+    """What an id may be of a chip that drivers, clusters and tables call so.
+
+    >>> "a100-80gb-sxm" in of_driver("NVIDIA-A100-SXM4-80GB")
+    True
+    """
+    lower = name.lower()
+    spelling = lower.replace("\u2011", "-").replace("_", "-")
+    spelling = re.sub(r"\b\d+(-core gpu|c\b|gb\b)", "", spelling)
+    spelling = re.sub(r"\bsxm\d\b", "sxm", spelling)
+    spelling = re.sub(rf"\b({_BESIDE})\b", "", spelling)
+    bare = "-".join(filter(None, re.split(r"[\s-]+", re.sub(r"\([^)]*\)", "", spelling))))
+    memory = re.search(r"(\d+) ?gb", lower)
+    if memory and bare.startswith("a100"):
+        return (f"a100-{memory[1]}gb-{bare.removeprefix('a100').strip('-') or 'sxm'}",)
+    return (bare, f"{bare}-sxm", f"{bare}-nvl72", f"rtx-{bare}", f"{bare}-bw")
+
+
 def configured(name: str) -> tuple[str, ...]:
     """The ids that the name of a configuration means where it is no part of ours: a system, an accelerator.
 

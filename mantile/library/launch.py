@@ -18,7 +18,8 @@ from mantile.library.documents import parse_json, parse_yaml, read_text, validat
 from mantile.library.errors import InputError
 from mantile.library.launch_table import LaunchFlag, LaunchTable
 from mantile.library.launch_words import Words, split_line
-from mantile.library.models import known_models, load_model
+from mantile.library.model_names import file_kind
+from mantile.library.models import checkpoint_of, known_models, load_model
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, merge_fields
 from mantile.library.scenario_fields import REQUIRED, SCENARIO_FIELDS
@@ -415,17 +416,16 @@ class _Reading:
     @cached_property
     def model(self) -> tuple[str, str | None]:
         """The model, ours where it is one we ship, and the data type of the weights if its name says it."""
-        if self.instead:
-            return self.instead, None
-        repository = self.facts.get("gguf_repository")
+        repository = None if self.instead else self.facts.get("gguf_repository")
         if repository is not None:
             return _of_repository(str(repository), str(self.facts.get("gguf_file", "")))
-        name = self.facts.get("model")
+        name = self.instead or self.facts.get("model")
         if name is None:
             raise InputError(
                 f"launch line: no model; expected one behind {self.table.starts[0][-1]} or --model"
             )
-        return _known(str(name))
+        found = checkpoint_of(str(name))
+        return (str(name), None) if found is None else (found.id, found.weights_dtype)
 
     @cached_property
     def architecture(self) -> Architecture | None:
@@ -612,21 +612,6 @@ def _flat(data: Any, above: str = "") -> Iterator[tuple[str, str]]:
         yield above, str(data).lower() if isinstance(data, bool) else str(data)
 
 
-def _known(name: str) -> tuple[str, str | None]:
-    """Our id of a model, and the data type of the checkpoint if that is not the entry's; else the name as it
-    is."""
-    if re.match(r"[~./\\]", name) or _is_here(name) or name.count("/") > 1:
-        return name, None
-    found = known_models().find(name)
-    if found is not None:
-        return found[0], None
-    checkpoints = {key.lower(): of for key, of in known_models().checkpoints.items()}
-    return checkpoints.get(name.lower(), (name, None))
-
-
-_QUANT = re.compile(r"[-.:](?:UD-)?((?:I?Q\d\w*|BF16|F16|MXFP4))$", re.IGNORECASE)
-
-
 def _of_repository(repository: str, file: str) -> tuple[str, str | None]:
     """The model of a repository of GGUF files, and the data type of the file that is named.
 
@@ -634,18 +619,11 @@ def _of_repository(repository: str, file: str) -> tuple[str, str | None]:
         InputError: if none of ours has that name, or the kind of file is not known.
     """
     bare, _, kind = repository.partition(":")
-    title = re.sub(r"-GGUF$", "", bare.rpartition("/")[2], flags=re.IGNORECASE)
-    quant = _QUANT.search(f":{kind}" if kind else re.sub(r"\.gguf$", "", file) or title)
-    model = known_models().find(_QUANT.sub("", title))
-    if model is None:
-        raise InputError(f"-hf {repository}: unknown model; give --model with an id of `mantile models list`")
-    if quant is None and not kind:
-        return model[0], None
-    word = quant.group(1) if quant is not None else kind
+    title = re.sub(r"-GGUF$", "", bare, flags=re.IGNORECASE)
+    said = kind or file_kind(re.sub(r"\.gguf$", "", file) or title)
     try:
-        stored = load_library().datatype(word, "weights").id
+        model = known_models().find(f"{bare}:{said}" if said else title.rpartition("/")[2])
     except InputError as error:
-        raise InputError(f"-hf {repository}: {error}") from error
-    own = load_model(model[0]).architecture.choices["weights_dtype"].value
-    kept = load_library().framework("llama.cpp").keeps
-    return model[0], None if stored == own and own in kept else stored
+        raise InputError(f"-hf {repository}: {error}; or give --model") from error
+    assert model is not None, "a name without an organisation is known or refused"
+    return model.id, model.weights_dtype

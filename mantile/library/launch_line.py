@@ -13,7 +13,7 @@ from mantile.library.errors import InputError
 from mantile.library.fields import DEPLOYMENT
 from mantile.library.launch import MEMORY, Launch, read_launch, read_plan
 from mantile.library.launch_table import LaunchFlag, LaunchTable, launch_tables
-from mantile.library.models import known_models
+from mantile.library.models import checkpoint_of, known_models
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, with_own_accelerators
 from mantile.library.scenario_fields import SCENARIO_FIELDS
@@ -83,6 +83,9 @@ def launch_line(scenario: Scenario) -> str:
         mantile.launch_line(mantile.load_scenario("workbooks/llama-3.3-70b-h100.yaml"))
         # "vllm serve meta-llama/Llama-3.3-70B-Instruct --tensor-parallel-size 8"
     """
+    found = checkpoint_of(scenario.model)
+    if found is not None and found.weights_dtype is not None:
+        scenario = scenario.model_copy(update={"model": found.id})
     table = table_of(scenario.framework or str(SCENARIO_FIELDS["framework"].default))
     if scenario.disaggregated:
         raise InputError("decode: prefill and decode workers are launched by lines of their own")

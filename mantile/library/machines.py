@@ -306,10 +306,7 @@ def engine_of(name: str, library: Library, *folders: Path) -> dict[str, Any]:
     found = find(runtimes(*folders), name)
     engine, version = (found.engine, found.version) if found else (name, None)
     if found is None and (named := _VERSIONED.fullmatch(name)):
-        try:
-            library.framework(name)
-        except InputError:
-            engine, version = named["engine"], named["version"]
+        engine, version = named["engine"], named["version"]
     framework = library.framework(engine).id
     fields: dict[str, Any] = {"framework": framework}
     if version is not None and version in known_releases().get(framework, {}):

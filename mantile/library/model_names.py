@@ -6,27 +6,20 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from typing import NamedTuple
 
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, near, quoted
 from mantile.library.ids import begins, not_clear, words
+from mantile.library.profiles import load_library
 
 _MADE_UP_AS = {"meta", "hf"}  # parts of a name that come and go with the form of the files
 _TUNED = {"instruct", "it", "chat", "base", "pt"}
 _STORED = {
     *("fp8", "fp4", "nvfp4", "mxfp4", "mxfp8", "bf16", "int4", "int8", "awq", "gptq", "gguf", "bnb", "mlx"),
-    *("w4a16", "w8a8", "w8a16", "4bit", "8bit", "dynamic", "static", "block", "quantized", "kv"),
+    *("autoround", "w4a16", "w8a8", "w8a16", "4bit", "8bit", "dynamic", "static", "block", "quantized", "kv"),
 }
-_STORED_AS = {
-    "int4": {"awq", "gptq", "int4", "w4a16", "4bit"},
-    "nf4": {"bnb"},
-    "int8": {"int8", "w8a8", "w8a16", "8bit"},
-    "q4_k_m": {"gguf"},
-    "fp8": {"fp8"},
-    "nvfp4": {"nvfp4", "fp4"},
-    "mxfp4": {"mxfp4"},
-    "bf16": {"bf16"},
-}
-"""Data types to ask for, by the words of a name that stand for them."""
+_NOT_KNOWN = {"exl2", "exl3", "aqlm", "hqq", "vptq", "w4a8", "int2", "2bit"}
+"""Words of formats that the library has no data type for."""
 _EMBEDDING = {"embedding", "embeddings", "embed", "embedder", "reranker", "rerank"}
 _OLLAMA = {
     "deepseek-r1:1.5b": "deepseek-ai/DeepSeek-R1-Distill-Qwen-1.5B",
@@ -39,7 +32,7 @@ _OLLAMA = {
     "deepseek-v3:671b": "deepseek-ai/DeepSeek-V3",
 }
 """Names of Ollama's library whose size does not say which model they are."""
-_FILE = re.compile(r"(?<=[-_.:])(?:i?q\d\w*|f16|fp16|bf16)$", re.IGNORECASE)  # the kind of a GGUF file
+_FILE = re.compile(r"(?<=[-_.:])(?:ud-)?(i?q\d\w*|f16|fp16|bf16)$", re.IGNORECASE)  # the kind of a GGUF file
 _NOT_PUBLISHED = re.compile(
     r"(?:openai/|anthropic/|google/|x-ai/)?(?:gpt-?[345](?!-?j|-?neo)|chatgpt|o[134](?:-|$)|claude|gemini|grok-?[234])",
     re.IGNORECASE,
@@ -56,7 +49,21 @@ _OTHER_KINDS = {
 _SAME_PUBLISHER = {"coherelabs": "cohereforai", "thudm": "zai-org", "mistral-community": "mistralai"}
 
 
-@dataclass(frozen=True)
+class Named(NamedTuple):
+    """A model that we ship, as a name means it.
+
+    Args:
+        id: ours.
+        weights_dtype: data type of the checkpoint of that name; None: that of the entry.
+        granted: what the name takes for granted; empty where it is the model itself.
+    """
+
+    id: str
+    weights_dtype: str | None = None
+    granted: str = ""
+
+
+@dataclass(frozen=True, eq=False)
 class Known:
     """Models we ship by what they are called.
 
@@ -65,27 +72,31 @@ class Known:
         titles: what each of our ids is called.
         checkpoints: by hub id, checkpoints that our entries list: our id, and the data type of their weights.
             None where it is that of the entry.
+        stored: data type of the weights of each of our ids.
     """
 
     hub_ids: Mapping[str, str]
     titles: Mapping[str, str]
     checkpoints: Mapping[str, tuple[str, str | None]]
+    stored: Mapping[str, str]
 
-    def find(self, name: str) -> tuple[str, str] | None:
-        """Our id of a model, and what that takes for granted; empty where it is the model itself.
+    def find(self, name: str) -> Named | None:
+        """The model of a name, with the data type of the weights where the name says another.
 
         Args:
-            name: organisation/model, or the model alone.
+            name: organisation/model, or the model alone; one file of a repository for llama.cpp behind a
+                colon.
 
         Returns:
             None for a name with an organisation that is none of ours.
 
         Raises:
-            InputError: for a name that is not clear, or is unknown and without organisation, with what could
-                be meant.
+            InputError: for a name that is not clear, is unknown and without organisation, or says a format
+                that the library has no data type for, with what could be meant.
 
         Example:
-            known.find("meta-llama/Llama-3.1-8B-Instruct")   # "llama-3.1-8b", "asked for as ..."
+            known.find("meta-llama/Llama-3.1-8B-Instruct").id        # "llama-3.1-8b"
+            known.find("zai-org/GLM-5.2-FP8").weights_dtype          # "fp8-block"
         """
         if _NOT_PUBLISHED.match(name):
             raise InputError(
@@ -94,7 +105,7 @@ class Known:
             )
         listed = self._listed(name)
         if listed is not None and listed[1] is None:
-            return listed[0], f"asked for as {name}, which the entry lists"
+            return Named(listed[0], granted=f"asked for as {name}, which the entry lists")
         publisher, _, title = name.rpartition("/")
         ours = {identifier: names for identifier, names in self._names(publisher)}
         for dropped in (_MADE_UP_AS, _MADE_UP_AS | _TUNED):
@@ -103,33 +114,68 @@ class Known:
             if len(alike) > 1:
                 raise not_clear("model", name, alike)
             if alike:
-                return alike[0], _taken_for_granted(name) if dropped & _TUNED else ""
+                return Named(alike[0], granted=_taken_for_granted(name) if dropped & _TUNED else "")
+        if listed is not None:
+            return self._checkpoint(name, *listed)
+        tagged = gguf_tag(name)
+        stored = self._stored_as(*(("", "-".join(tagged)) if tagged else (publisher, title)))
+        if stored is not None and stored[1]:
+            return self._checkpoint(name, stored[0], self._weights(name, *stored))
+        if tagged:
+            raise InputError(
+                f"{name}: one file of a repository for llama.cpp; expected that file, or the model it was "
+                f"made from, with weights_dtype {tagged[1].lower()}"
+            )
         if publisher:
             return None
         begun = [key for key, names in ours.items() if any(begins(own, words(title)) for own in names)]
         if len(begun) == 1:
-            return begun[0], ""
+            return Named(begun[0])
         if begun:
             raise not_clear("model", name, begun)
+        alike_now = self._same_size(title)
+        if alike_now:
+            raise InputError(f"model {name} is not in the library. {alike_now}")
         nearest = self.nearest(name)
         told = nearest or "`mantile models list` shows those that we ship; a path or a hub id is taken too"
         raise InputError(f"unknown model {name!r}; {told}")
 
     def nearest(self, name: str) -> str:
         """What we ship that comes nearest to a name, as a way out of an error; empty where nothing does."""
-        listed = self._listed(name)
-        if listed is not None and listed[1] is not None:
-            return (
-                f"it is a checkpoint of {listed[0]}, which we ship: give that with weights_dtype {listed[1]}"
-            )
         title = name.rpartition("/")[2]
         kind = next((kind for kind, said in _OTHER_KINDS.items() if said & set(words(title))), None)
         if kind is not None:
             return f"its name says that it is {kind}: it does not write text token by token"
-        found = self._stored_as(title)
-        if found is not None:
-            return f"the nearest that we ship is {found}{_way(title)}"
-        return self._near(title)
+        found = self._stored_as("", title)
+        if found is None:
+            return self._same_size(title) or self._near(title)
+        try:
+            stored = self._weights(name, *found) if found[1] else None
+        except InputError:
+            stored = None
+        way = f": give that with weights_dtype {stored}" if stored else ""
+        return f"the nearest that we ship is {found[0]}{way}"
+
+    def _same_size(self, title: str) -> str:
+        """The newest model of the same family and size, as a way out; empty where there is none.
+
+        >>> known._same_size("Qwen3.8-27B")  # doctest: +SKIP
+        'Qwen3.5-27B is of the same family and size: if the architecture is the same, give qwen3.5-27b'
+        """
+        asked, not_ours = _family(title)
+        if asked is None:
+            return ""
+        alike = [
+            (version, key)
+            for key, hub_id in self.hub_ids.items()
+            for family, version in [_family(hub_id.partition("/")[2])]
+            if family == asked
+        ]
+        if not alike or not_ours in dict(alike):
+            return ""
+        newest = max(alike)[1]
+        called = self.hub_ids[newest].partition("/")[2]
+        return f"{called} is of the same family and size: if the architecture is the same, give {newest}"
 
     def _near(self, title: str) -> str:
         """Ids of the same family, or spelt nearly alike; empty where there are none."""
@@ -144,20 +190,57 @@ class Known:
         """The checkpoint of that hub id, or of that name alone, that one of our entries lists."""
         publisher, _, title = name.rpartition("/")
         asked = _core(title, _MADE_UP_AS)
-        for hub_id, of in self.checkpoints.items():
-            owner, _, own = hub_id.partition("/")
-            if (not publisher or _publisher(owner) == _publisher(publisher)) and (
-                _core(own, _MADE_UP_AS) == asked
-            ):
-                return of
+        for hub_id, of, stored in self._listed_by(publisher):
+            if _core(hub_id.partition("/")[2], _MADE_UP_AS) == asked:
+                return of, stored
         return None
 
-    def _stored_as(self, title: str) -> str | None:
-        """Our id of a model whose name differs in the data type of its checkpoint, and how it was tuned."""
-        asked = _core(_FILE.sub("", title), _MADE_UP_AS | _TUNED | _STORED)
-        names = [(key, own) for key, titles in self._names("") for own in titles]
-        found = [key for key, own in names if _core(own, _MADE_UP_AS | _TUNED) == asked]
-        return found[0] if asked and len(set(found)) == 1 else None
+    def _listed_by(self, publisher: str) -> Iterator[tuple[str, str, str | None]]:
+        """Hub id, our id and data type of the checkpoints that entries list; of one publisher if given."""
+        for hub_id, (of, stored) in self.checkpoints.items():
+            if not publisher or _publisher(hub_id.partition("/")[0]) == _publisher(publisher):
+                yield hub_id, of, stored
+
+    def _stored_as(self, publisher: str, title: str) -> tuple[str, str] | None:
+        """Our id of a model by a name with a format, and the words that say it; None where there is none."""
+        file = _FILE.search(title)
+        kind, rest = (file[1], title[: file.start()]) if file else ("", title)
+        formats = _STORED | _NOT_KNOWN
+        said = [kind] if kind else [part for part in _parts(rest) if part in formats]
+        asked = _core(rest, _MADE_UP_AS | _TUNED | formats)
+        names = [(key, own) for key, titles in self._names(publisher) for own in titles]
+        names += [(of, hub_id.partition("/")[2]) for hub_id, of, _ in self._listed_by(publisher)]
+        found = {key for key, own in names if _core(own, _MADE_UP_AS | _TUNED) == asked}
+        return (found.pop(), "-".join(said).lower()) if asked and len(found) == 1 else None
+
+    def _checkpoint(self, name: str, identifier: str, stored: str | None) -> Named:
+        weights = stored or self.stored[identifier]
+        granted = f"asked for as {name}: a checkpoint of {identifier} with {weights} weights"
+        return Named(identifier, stored, granted)
+
+    def _weights(self, name: str, identifier: str, said: str) -> str | None:
+        """The data type of the weights that words of a name say; None where it is that of the entry.
+
+        Raises:
+            InputError: where they say none of the library.
+        """
+        library, own = load_library(), self.stored[identifier]
+        publisher = self.hub_ids[identifier].partition("/")[0]
+        for hub_id, of, stored in self._listed_by(publisher):
+            if of == identifier and _parts(hub_id)[-1] == said:  # as it names its own of another tuning
+                return stored
+        try:
+            if _NOT_KNOWN & {*said.split("-")}:
+                raise InputError
+            stored = _FP4 if said == "fp4" else library.format_in(said).id
+        except InputError:
+            known = near(said, [kind.id for kind in library.datatypes if "weights" in kind.roles])
+            raise InputError(
+                f"model {quoted(name)}: no data type of the library is called {said}; give {identifier} with "
+                f"weights_dtype ({known})"
+            ) from None
+        same = stored == own or own.startswith(f"{stored}-")
+        return None if same and own not in ("bf16", "fp16") else stored
 
     def _names(self, publisher: str) -> Iterator[tuple[str, tuple[str, str, str]]]:
         """Our ids with what each is called; those of one publisher where one is given."""
@@ -201,6 +284,16 @@ _HUB_PAGE = re.compile(r"hf://|https?://(?:www\.)?(?:huggingface\.co|hf\.co)(?:/
 _TAGGED = re.compile(r"(?:(?:https?://)?(?:hf\.co|huggingface\.co)/)?[^/:\s]+/([^/:\s]+):([^/:\s]+)")
 
 
+def file_kind(name: str) -> str:
+    """The kind of GGUF file that a name ends in; empty where it ends in none.
+
+    >>> file_kind("Qwen3-8B-Q4_K_M")
+    'Q4_K_M'
+    """
+    found = _FILE.search(name)
+    return found[1] if found else ""
+
+
 def names_an_embedder(name: str) -> bool:
     """Whether the name of a model says that it makes embeddings or ranks texts.
 
@@ -210,17 +303,28 @@ def names_an_embedder(name: str) -> bool:
 
 
 _WORD = re.compile(r"[a-z]+")
+_FP4 = "nvfp4"  # what is published as fp4
+_SIZE = re.compile(r"[aex]?\d+(?:\.\d+)?[bm]|\d+x\d+b")
+_VERSION = re.compile(r"([a-z]*?)v?(\d+(?:\.\d+)*)")
 
 
-def _way(title: str) -> str:
-    """What to give instead of a checkpoint in another data type; empty where the name says none."""
-    file, said = _FILE.search(title), set(_parts(title))
-    if file is not None:
-        return f": give that with weights_dtype {file.group().lower()}"
-    stored = next((stored for stored, known in _STORED_AS.items() if known & said), None)
-    if "bnb" in said:
-        stored = "nf4"
-    return "" if stored is None else f": give that with weights_dtype {stored}"
+def _family(title: str) -> tuple[tuple[str, ...] | None, tuple[int, ...]]:
+    """What a name has besides its version: family, size, variant; and the version. None of one without size.
+
+    >>> _family("Qwen3.5-27B")
+    (('27b', 'qwen'), (3, 5))
+    """
+    dropped, kept = _MADE_UP_AS | _TUNED | _STORED, list[str]()
+    version: tuple[int, ...] = ()
+    for part in re.split(r"[-_:/\s]+", title.lower()):
+        found = _VERSION.fullmatch(part)
+        if found and not version:
+            version = tuple(int(number) for number in found[2].split("."))
+            part = found[1]
+        if part and part not in dropped:
+            kept.append(part)
+    sized = version and any(_SIZE.fullmatch(part) for part in kept)
+    return (tuple(sorted(kept)) if sized else None), version
 
 
 def taken_for_granted(source: str) -> str:

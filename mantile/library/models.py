@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import re
-from datetime import date
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from pathlib import Path
 
 from mantile.library.architecture import Model
 from mantile.library.documents import load, parse_json, read_text
-from mantile.library.dump import dump_model
 from mantile.library.errors import InputError
-from mantile.library.files import replacing
 from mantile.library.hub import MAIN, HubName, fetch_code, fetch_config, hub_name
 from mantile.library.huggingface import SIDECAR, parse_config, read_config
 from mantile.library.huggingface.other_kinds import GGUF, WEIGHTS
 from mantile.library.mlx_names import format_not_stated, in_format, mixed_formats, of_mlx
-from mantile.library.model_names import Known, gguf_tag, names_an_embedder, usual_name
+from mantile.library.model_names import Known, Named, gguf_tag, names_an_embedder, usual_name
 from mantile.library.profile_facts import check_sources
 from mantile.library.profiles import data_folder
 from mantile.library.versions import Shelf
@@ -35,24 +32,19 @@ def model_ids() -> tuple[str, ...]:
 
 
 @cache
-def ids_by_hub_id() -> dict[str, str]:
-    """Our id of each hub id that we ship."""
-    return {hub_id: identifier for identifier, hub_id in known_models().hub_ids.items()}
-
-
-@cache
 def known_models() -> Known:
     """What the models we ship are called, from the text of the files: validating them all takes seconds."""
     hub_ids: dict[str, str] = {}
     titles: dict[str, str] = {}
     checkpoints: dict[str, tuple[str, str | None]] = {}
+    kinds: dict[str, str] = {}
     for identifier in model_ids():
         text = read_text(data_folder("models") / f"{identifier}.yaml")
         hub_id, title, own = (_stated(pattern, text) for pattern in (_HUB_ID, _TITLE, _OWN_FORMAT))
-        hub_ids[identifier], titles[identifier] = hub_id, title
+        hub_ids[identifier], titles[identifier], kinds[identifier] = hub_id, title, own
         for listed, stored in _CHECKPOINT.findall(text):
             checkpoints[listed] = identifier, None if stored == own else stored
-    return Known(hub_ids, titles, checkpoints)
+    return Known(hub_ids, titles, checkpoints, kinds)
 
 
 _HUB_ID = re.compile(r"^hub_id: *(\S+) *$", re.MULTILINE)
@@ -87,11 +79,46 @@ def load_model(name: str, trust_remote_code: bool = False) -> Model:
     """
     if name in model_ids():
         return _shipped(name)
+    if _is_path(name):
+        return _from_path(Path(name).expanduser(), trust_remote_code)
+    return named_model(name, True, trust_remote_code)
+
+
+def checkpoint_of(name: str, files: bool = True) -> Named | None:
+    """The model that we ship by any of its names, with the data type of the weights that the name says.
+
+    Args:
+        files: whether a path that exists goes before a name, as for `load_model`.
+
+    Returns:
+        None for a file, a model of the hub alone, and a name that nobody knows.
+
+    Example:
+        checkpoint_of("zai-org/GLM-5.2-FP8")        # id glm-5.2, weights_dtype fp8-block
+    """
+    to_find = len(name) <= _LONGEST and name not in model_ids()
+    found = _named(known_models(), name) if to_find else None
+    return None if found is None or (files and _is_path(name)) else found
+
+
+_LONGEST = 300  # characters of a name
+
+
+@lru_cache(1024)
+def _named(known: Known, name: str) -> Named | None:
+    try:
+        return _ours(known, usual_name(name.partition("@")[0]))[0]
+    except InputError:
+        return None
+
+
+def _is_path(name: str) -> bool:
+    """Whether a name is that of a file or a folder, there or not."""
     path = Path(name).expanduser()
     suffix = path.suffix.lower()
-    if name and (_exists(path) or suffix in (".json", ".yaml", GGUF, *WEIGHTS) or _PATH.match(name)):
-        return _from_path(path, trust_remote_code)
-    return named_model(name, True, trust_remote_code)
+    return bool(name) and (
+        _exists(path) or suffix in (".json", ".yaml", GGUF, *WEIGHTS) or _PATH.match(name) is not None
+    )
 
 
 def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -> Model:
@@ -112,16 +139,11 @@ def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -
     if at and not version:
         raise InputError(f"model {name!r:.120}: expected a version after the @, or no @")
     called = usual_name(called)
-    tagged = gguf_tag(called)
-    if tagged is not None:
-        raise InputError(_of_tagged(name, *tagged))
-    asked = hub_name(called)
-    ours = _ours(called, asked)
+    ours, asked = _ours(known_models(), called)
     if ours is not None:
-        identifier, taken_for_granted = ours
-        model = _shipped(f"{identifier}{at}{version}")
-        source = f"{model.source}; {taken_for_granted}"
-        return model.model_copy(update={"source": source}) if taken_for_granted else model
+        model = _shipped(f"{ours.id}{at}{version}")
+        source = f"{model.source}; {ours.granted}"
+        return model.model_copy(update={"source": source}) if ours.granted else model
     if asked is None:
         raise InputError(f"unknown model {name!r:.120}; `mantile models list` shows those that we ship")
     if at:
@@ -143,26 +165,6 @@ def is_model_file(name: str) -> bool:
     return re.search(r"^architecture:", read_text(path), re.MULTILINE) is not None
 
 
-def add_model(name: str, folder: Path, today: date, trust_remote_code: bool = False) -> Path:
-    """Write a model as FOLDER/ID.yaml; nothing else is needed to load it afterwards.
-
-    Args:
-        name, trust_remote_code: as `load_model` takes them.
-        today: the day it was read.
-
-    Returns: the path of the file.
-
-    Raises:
-        InputError: if there is no such model, or there is such a file already.
-    """
-    model = load_model(name, trust_remote_code)
-    path = folder / f"{model.id}.yaml"
-    entry = model.model_copy(update={"version": "1", "date": today.isoformat()})
-    with replacing(path, overwrite=False) as temporary:
-        temporary.write_text(dump_model(entry), encoding="utf-8")
-    return path
-
-
 _PATH = re.compile(r"[~./\\]*[/\\]|[A-Za-z]:\\")  # what a path that is no hub id begins with
 
 
@@ -173,11 +175,12 @@ def _shipped(name: str) -> Model:
     return model
 
 
-def _ours(called: str, asked: HubName | None) -> tuple[str, str] | None:
-    """Our id of a model, and what that takes for granted; None for a model or a revision of the hub."""
+def _ours(known: Known, called: str) -> tuple[Named | None, HubName | None]:
+    """The model that we ship by a name, and its name on the hub; None for a revision of the hub."""
+    asked = None if gguf_tag(called) else hub_name(called)
     if asked is None:
-        return known_models().find(called[:120])
-    return known_models().find(asked.id) if asked.revision == MAIN else None
+        return known.find(called[:120]), None
+    return (known.find(asked.id) if asked.revision == MAIN else None), asked
 
 
 def _of_mlx(hub_id: str) -> Model | None:
@@ -193,7 +196,7 @@ def _of_mlx(hub_id: str) -> Model | None:
         return None
     if ours is None:
         return None
-    model = _shipped(ours[0])
+    model = _shipped(ours.id)
     name = hub_id.rpartition("/")[2]
     says = f"of the checkpoint {hub_id}, assumed" if mixed else f"that the name {hub_id} says"
     return Model(
@@ -219,14 +222,7 @@ def _nearest(hub_id: str) -> str:
     if ours is None:
         return told
     by_bits = f", the nearest of which is weights_dtype {near}" if near else "; MLX's here have more bits"
-    return f"{told}; or give {ours[0]} in another data type{by_bits}"
-
-
-def _of_tagged(name: str, title: str, kind: str) -> str:
-    """What to give instead of one file of a repository of GGUF files."""
-    nearest = known_models().nearest(f"{title}-{kind}")
-    way = nearest or f"expected that file, or the model it was made from, with weights_dtype {kind.lower()}"
-    return f"{name}: one file of a repository for llama.cpp; {way}"
+    return f"{told}; or give {ours.id} in another data type{by_bits}"
 
 
 def _exists(path: Path) -> bool:

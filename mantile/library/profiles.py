@@ -19,7 +19,7 @@ from mantile.library.documents import Strict, load, load_ours, validate
 from mantile.library.efficiency import EfficiencyProfile
 from mantile.library.errors import InputError, quoted, unknown
 from mantile.library.evidence import EvidenceBase
-from mantile.library.ids import find_named
+from mantile.library.ids import find_named, of_driver
 from mantile.library.links import LinkKind, Links
 from mantile.library.places import data_folder as data_folder
 from mantile.library.profile_facts import (
@@ -476,8 +476,15 @@ class Library(Strict):
         return found
 
     def accelerator(self, name: str) -> Accelerator:
-        """An accelerator by id, or by what people call it: h100, 5090, m3 ultra."""
-        return _pick("accelerator", name, self.accelerators)
+        """An accelerator by id, or as people and drivers call it: 5090, m3 ultra, NVIDIA H100 80GB HBM3."""
+        try:
+            return _pick("accelerator", name, self.accelerators)
+        except InputError:
+            spelt = of_driver(name)
+            found = next((chip for chip in self.accelerators if chip.id in spelt), None)
+            if found is None:
+                raise
+            return found
 
     def system(self, name: str) -> System:
         """A system by id."""
@@ -493,8 +500,17 @@ class Library(Strict):
         return next((price for price in self.prices if price.id == accelerator), None)
 
     def framework(self, name: str) -> Framework:
-        """A framework by id."""
-        return _pick("framework", name, self.frameworks)
+        """A framework by id, or by what people and tables call it: trt-llm, dynamo-vllm, SGLang 0.5.4."""
+        try:
+            return _pick("framework", name, self.frameworks)
+        except InputError:
+            parts = re.split(r"[-\s/(:]+", _spelling(name))
+            called = (_ENGINES.get(part, part) for part in (parts[0], parts[-1]))
+            by_id = {framework.id: framework for framework in self.frameworks}
+            found = next((by_id[part] for part in called if part in by_id), None)
+            if found is None:
+                raise
+            return found
 
     def link(self, name: str) -> LinkKind:
         """A kind of link between machines by id, or by what people call it: tb5, tb5-rdma, 10g."""
@@ -508,6 +524,32 @@ class Library(Strict):
         usable = [kind for kind in self.datatypes if role in kind.roles]
         called = {_spelling(other): kind.id for kind in usable for other in (kind.id, *kind.aliases)}
         return _pick(f"{role} data type", called.get(_spelling(name), name), usable)
+
+    def format_in(self, words: str) -> DataType:
+        """The number format of weights among some words: int4-awq, gptq (4 bit), w4a16_marlin.
+
+        Raises:
+            InputError: for words that name none.
+        """
+        spelling = re.sub(r"[\s(),]+", "-", words.strip().lower()).strip("-")
+        whole = re.sub(r"(\d)-bits?\b", r"\1bit", spelling)
+        parts = [*whole.split("-"), *re.split("[-_]", whole)]
+        if _METHODS & {*parts} and _EIGHT & {*parts}:
+            return self.datatype("int8-g128", "weights")
+        for name in (whole, *sorted(parts, key=_WIDTHS.__contains__)):
+            try:
+                return self.datatype(name, "weights")
+            except InputError:
+                continue
+        return self.datatype(words, "weights")
+
+
+_ENGINES = {"trt": "trtllm", "tensorrt": "trtllm", "llamacpp": "llama.cpp"}
+"""Words that stand for a framework in longer names."""
+_METHODS, _EIGHT = frozenset({"awq", "gptq"}), frozenset({"int8", "8bit", "w8a16"})
+"""Ways of quantising, 4 bit where nothing beside them says that it is 8."""
+_WIDTHS = frozenset({"w8a8", "w8a16"})
+"""Widths, whole numbers unless a format stands beside them: w8a8-fp8."""
 
 
 def alone(chip: Accelerator) -> System:

@@ -39,6 +39,7 @@ from mantile.library.device import (
 from mantile.library.documents import Strict, parse_yaml, read_text, validate
 from mantile.library.errors import InputError
 from mantile.library.fields import DECODE, PREFILL, Figure, Name, Text
+from mantile.library.models import checkpoint_of
 from mantile.library.profiles import Library, is_file, with_accelerator
 from mantile.library.request_classes import CLASS_FIELDS, MOST_CLASSES, RequestClass
 from mantile.library.scenario_fields import (
@@ -150,6 +151,11 @@ class Case(Inputs):
     def _listed(cls, given: Any) -> Any:
         """Also as on a command line: 0.85,0.61,0.38."""
         return tuple(part.strip() for part in given.split(",")) if isinstance(given, str) else given
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_checkpoint(cls, data: Any) -> Any:
+        return with_checkpoint(own_names(cls, data)) if isinstance(data, Mapping) else data
 
     @model_validator(mode="before")
     @classmethod
@@ -490,11 +496,38 @@ def _as_typed(data: Any, where: str) -> Any:
     return found
 
 
+def with_checkpoint(fields: Mapping[str, Any], files: bool = True) -> dict[str, Any]:
+    """Fields of a scenario with the data type of the weights that the name of its model says.
+
+    What the fields state stays.
+
+    >>> with_checkpoint({"model": "zai-org/GLM-5.2-FP8"})
+    {'model': 'zai-org/GLM-5.2-FP8', 'weights_dtype': 'fp8-block'}
+
+    Args:
+        files: as of `checkpoint_of`.
+    """
+    stored = None if fields.get("weights_dtype") is not None else _stored(fields.get("model"), files)
+    return dict(fields) if stored is None else {**fields, "weights_dtype": stored}
+
+
+def without_checkpoint(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Fields of a scenario without the data type of the weights that the name of its model says."""
+    said = fields.get("weights_dtype") is not None and fields["weights_dtype"] == _stored(fields.get("model"))
+    return {name: value for name, value in fields.items() if not (said and name == "weights_dtype")}
+
+
+def _stored(model: Any, files: bool = True) -> str | None:
+    """The data type of the weights that the name of a model says; None where it says none."""
+    found = checkpoint_of(model, files) if isinstance(model, str) else None
+    return None if found is None else found.weights_dtype
+
+
 def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str) -> dict[str, Any]:
     """The fields of a scenario with others in their place, whatever the spelling of either; not validated.
 
     What decode workers are not given they follow from the deployment; what is given for prefill workers alone
-    they do not.
+    they do not. The name of a checkpoint states the data type of its weights where nothing else does.
 
     Args:
         data: as in a scenario file.
@@ -510,6 +543,8 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
         given = renamed(fields, field_name)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
+    if "model" in given:
+        merged = without_checkpoint(merged)
     of_workers: dict[str, dict[str, Any]] = {DECODE: {}, PREFILL: {}}
     for name, value in given.items():
         prefix = next((prefix for prefix in of_workers if name.startswith(prefix)), None)
@@ -533,7 +568,7 @@ def merge_fields(data: Mapping[str, Any], fields: Mapping[str, Any], where: str)
         shared = {name: merged.get(name, _default(name)) for name in prefill}
         shared = {name: value for name, value in shared.items() if value is not None}
         merged |= prefill | {"decode": shared | own_names(Deployment, stated) | decode}
-    return merged
+    return with_checkpoint(merged)
 
 
 def with_device_field(devices: Iterable[Any], name: str, value: Any, where: str) -> list[dict[str, Any]]:

@@ -30,8 +30,7 @@ from mantile.measured.spellings import (
     architecture_of,
     cache_format,
     find_accelerator,
-    framework_id,
-    model_id,
+    find_model,
     runner_engine,
     weight_formats,
 )
@@ -128,7 +127,7 @@ def _serving(record: Row, name: str) -> Iterable[Run]:
         **weight_formats(
             model,
             accelerator,
-            framework_id(record["framework"]),
+            load_library().framework(str(record["framework"])).id,
             str(record["precision"]),
             str(record.get("moe_precision", "")),
             notes,
@@ -229,7 +228,8 @@ def _deployment(
 ) -> Record:
     """Accelerator, framework and parallelism. Of a disaggregated run those of both kinds of workers; where a
     table states one worker alone, those of a decode worker."""
-    fields: Record = {"accelerator": accelerator.id, "framework": framework_id(record["framework"])}
+    framework = load_library().framework(str(record["framework"])).id
+    fields: Record = {"accelerator": accelerator.id, "framework": framework}
     if disaggregated and "decode_num_workers" in record:
         return fields | _workers(record, "prefill") | {"decode": _workers(record, "decode")}
     plan = _plan(record, model, disaggregated, notes)
@@ -409,7 +409,7 @@ def llama_bench(record: Row, name: str) -> Iterable[Run]:
         whole(record.get(key), otherwise) for key, otherwise in (("gpus", 1), ("batch", 1), ("depth", 0))
     )
     chip = find_accelerator(str(record["system"]))
-    framework = _build(framework_id(record["framework"]), record, notes)
+    framework = _build(load_library().framework(str(record["framework"])).id, record, notes)
     fields: Record = {
         "model": model,
         "accelerator": chip.id,
@@ -463,10 +463,9 @@ def _build(framework: str, record: Row, notes: list[str]) -> str:
 
 
 def _model(record: Row, notes: list[str]) -> str:
-    identifier, note = model_id(str(record["model"]))
-    if note:
-        notes.append(note)
-    return identifier
+    found = find_model(str(record["model"]))
+    notes += [found.granted] if found.granted else []
+    return found.id
 
 
 # --- flat records -------------------------------------------------------------------------------------------
@@ -487,15 +486,16 @@ def flat(record: Row, name: str) -> Iterable[Run]:
             raise InputError("fields metrics, env and parallelism: expected mappings")
     metrics, degrees, env = record.inside("metrics"), record.get("parallelism") or {}, record.inside("env")
     library, notes = load_library(), list[str]()
-    model, assumed = model_id(str(record["model_id"]))
-    notes += [assumed] if assumed else []
+    model = find_model(str(record["model_id"]))
+    notes += [model.granted] if model.granted else []
     words, _, release = str(record["runtime_id"] or "").partition(" ")
     runtime = find(runtimes(), words)
-    version = runtime.version if runtime is not None else release or None
+    engine, version = (words, release or None) if runtime is None else (runtime.engine, runtime.version)
     fields = {
-        "model": model,
+        "model": model.id,
+        "weights_dtype": model.weights_dtype,
         **_hardware_of(str(record["hardware_id"]), library),
-        "framework": framework_id(runtime.engine if runtime is not None else words) or None,
+        "framework": library.framework(engine).id if engine else None,
         "input_tokens": record["context_tokens"],
         "output_tokens": record.get("output_tokens"),
         "concurrency": record.get("concurrency"),
@@ -504,7 +504,8 @@ def flat(record: Row, name: str) -> Iterable[Run]:
     }
     chip, quant = library.accelerator(str(fields["accelerator"])), record.get("quant")
     if quant:
-        fields |= weight_formats(model, chip, str(fields["framework"]), str(quant), "", notes)
+        del fields["weights_dtype"]
+        fields |= weight_formats(model.id, chip, str(fields["framework"]), str(quant), "", notes)
     others = metric_columns({key: cell for key, cell in metrics.items() if key not in METRIC_COLUMNS})
     own = {key: metrics[key] for key in metrics if key in Metrics.model_fields}
     figures = own | _figures(metrics, others)

@@ -3,57 +3,25 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import cache
 from typing import Any
 
 from mantile.library.architecture import Architecture
 from mantile.library.errors import InputError, unknown
-from mantile.library.ids import find_named, words
-from mantile.library.models import ids_by_hub_id, load_model, model_ids
+from mantile.library.model_names import Named
+from mantile.library.models import known_models, load_model, model_ids
 from mantile.library.profiles import Accelerator, load_library
 
-_FRAMEWORKS = {
-    "trt": "trtllm",
-    "trt-llm": "trtllm",
-    "tensorrt-llm": "trtllm",
-    "dynamo-trt": "trtllm",
-    "dynamo-trtllm": "trtllm",
-    "dynamo-sglang": "sglang",
-    "dynamo-vllm": "vllm",
-    "exo 1.0": "exo",
-    "llama.cpp/lm studio": "llama.cpp",
-    "llama.cpp (wsl2)": "llama.cpp",
-    "llama-cpp": "llama.cpp",
-    "llamacpp": "llama.cpp",
-}
-_VERSIONED = ("vllm", "sglang")
-"""Frameworks whose names go on with a release in tables."""
 _TUNING = re.compile(
     r"-(instruct|it|chat|hf|fp8|fp4|nvfp4|mxfp4|bf16|awq|gptq|int4|int8|w4a16|w8a8|gguf|preview|dynamic"
     r"|v2|v0\.1|0528|turbo|quantized(\.w\d+a\d+)?)$"
 )
 _BEYOND_ITS_CONTEXT = {"llama-3-8b": "llama-3.1-8b", "llama-3-70b": "llama-3.1-70b"}
 """Models that tables measure beyond their 8,192 tokens: those of their shapes with a longer context."""
-_SAME_SHAPES = {
-    "qwen2.5-coder-7b": "qwen2.5-7b",
-    "minimax-m2": "minimax-m2.5",
-}
+_SAME_SHAPES = {"minimax-m2": "minimax-m2.5"}
 _SHORT = {"dsr1": "deepseek-r1", "gptoss": "gpt-oss-120b"}
 """Short names of models in InferenceX."""
-
-
-def framework_id(name: Any) -> str:
-    """Our id of a framework; a name that is not known here is left as it is, in lower case.
-
-    >>> framework_id("vLLM-v1"), framework_id("mori-sglang"), framework_id("b200-trt")
-    ('vllm', 'sglang', 'trtllm')
-    """
-    spelling = str(name).strip().lower().replace("_", "-")
-    behind = spelling.rpartition("-")[2]
-    for known in _VERSIONED:
-        if spelling.startswith(known) or behind == known:
-            return known
-    return _FRAMEWORKS.get(spelling) or _FRAMEWORKS.get(behind, spelling)
 
 
 _RUNNER = re.compile(r"-(?:(trt|trtllm|vllm|sglang|atom)|nv[^-]*|amd[^-]*|docker)$")
@@ -67,48 +35,40 @@ def runner_engine(machine: str) -> str | None:
     ('trtllm', None)
     """
     found = _RUNNER.search(machine.lower())
-    return framework_id(found.group(1)) if found and found.group(1) else None
+    return load_library().framework(found[1]).id if found and found[1] else None
 
 
 @cache
-def model_id(name: str) -> tuple[str, str]:
-    """Our id of a model, and what that assumes; no assumption where the name is the id.
+def find_model(name: str) -> Named:
+    """The model of a name in a table, whoever published it, and what that assumes; the name of a checkpoint
+    says the data type of its weights too.
+
+    >>> find_model("zai-org/GLM-5.2-FP8").weights_dtype
+    'fp8-block'
 
     Raises:
         InputError: for a model that is not in models/.
     """
-    plain = name.rsplit("/", 1)[-1].lower().removeprefix("meta-")
-    beyond = _BEYOND_ITS_CONTEXT.get(plain.removesuffix("-instruct"))
+    title = name.rpartition("/")[2]
+    bare = title.lower().removeprefix("meta-")
+    beyond = _BEYOND_ITS_CONTEXT.get(bare.removesuffix("-instruct"))
     if beyond is not None:
-        return beyond, f"{name} has the shapes of {beyond}"
-    if name in ids_by_hub_id():
-        return ids_by_hub_id()[name], f"{name} is {ids_by_hub_id()[name]}"
-    bare = "-".join(name.rsplit("/", 1)[-1].lower().split()).removeprefix("meta-")
-    while bare not in model_ids() and (shorter := _TUNING.sub("", bare)) != bare:
-        bare = shorter
-    if bare in model_ids():
-        return bare, "" if bare == name else f"{name} is {bare}"
-    spelt = next((own for own in model_ids() if words(own) == words(bare)), None)
-    if spelt is not None:
-        return spelt, f"{name} is {spelt}"
+        return Named(beyond, granted=f"{name} has the shapes of {beyond}")
     if bare in _SHORT:
-        return _SHORT[bare], f"{name} is {_SHORT[bare]}"
-    alike = _SAME_SHAPES.get(bare) or _ids_without_tuning().get(bare)
-    if alike is not None:
-        return alike, f"{name} has the shapes of {alike}"
-    raise unknown("model", name, model_ids())
-
-
-@cache
-def _ids_without_tuning() -> dict[str, str]:
-    """Our id of each model by its name without what does not change its shapes."""
-    names: dict[str, str] = {}
-    for hub_id, identifier in (*ids_by_hub_id().items(), *((known, known) for known in model_ids())):
-        bare = hub_id.rsplit("/", 1)[-1].lower().removeprefix("meta-")
-        while (shorter := _TUNING.sub("", bare)) != bare:
-            bare = shorter
-        names.setdefault(bare, identifier)
-    return names
+        return Named(_SHORT[bare], granted=f"{name} is {_SHORT[bare]}")
+    tried = [name, title]
+    while (shorter := _TUNING.sub("", tried[-1].lower())) != tried[-1].lower():
+        tried.append(shorter)
+    for called in tried:
+        with suppress(InputError):
+            found = known_models().find(called)
+            if found is not None:
+                granted = found.granted or ("" if found.id == name else f"{name} is {found.id}")
+                return found._replace(granted=granted)
+    alike = _SAME_SHAPES.get(tried[-1].lower())
+    if alike is None:
+        raise unknown("model", name, model_ids())
+    return Named(alike, granted=f"{name} has the shapes of {alike}")
 
 
 @cache
@@ -117,47 +77,21 @@ def architecture_of(model: str) -> Architecture:
     return load_model(model).architecture
 
 
-_BESIDE = (
-    "nvidia|amd|instinct|apple|geforce|radeon|hbm3|blackwell|oam|ac|generation|(server|workstation)-edition"
-    "|(server|workstation) edition"
-)
-"""Words of drivers and tables beside the name of a chip: who makes it, its memory, its form."""
-
-
-@cache
 def find_accelerator(name: str) -> Accelerator:
-    """An accelerator by one of the names it goes by: b200_sxm, gb200, RTX 4090, M2 Ultra 76-Core GPU 192GB,
-    NVIDIA-A100-SXM4-80GB as drivers and clusters have it, or as the command line takes it.
+    """An accelerator as `Library.accelerator` finds it, or by a benchmark's machine: b200-trt, h100-nv.
 
     Raises:
         InputError: for one that is not in the library.
     """
-    library = {accelerator.id: accelerator for accelerator in load_library().accelerators}
-    lower = name.lower()
-    spelling = lower.replace("\u2011", "-").replace("_", "-")
-    spelling = re.sub(r"\b\d+(-core gpu|c\b|gb\b)", "", spelling)
-    spelling = re.sub(r"\bsxm\d\b", "sxm", spelling)
-    spelling = re.sub(rf"\b({_BESIDE})\b", "", spelling)
-    bare = "-".join(filter(None, re.split(r"[\s-]+", re.sub(r"\([^)]*\)", "", spelling))))
-    candidates = [
-        lower.replace(" ", "-"),
-        bare,
-        f"{bare}-sxm",
-        f"{bare}-nvl72",
-        f"rtx-{bare}",
-        f"{bare}-bw",
-        f"{bare}-80gb-sxm",
-    ]
-    if _RUNNER.search(lower) and not library.keys() & {*candidates}:
-        return find_accelerator(_RUNNER.sub("", lower))
-    memory = re.search(r"(\d+) ?gb", lower)
-    if memory and bare.startswith("a100"):
-        form_factor = bare.removeprefix("a100").strip("-") or "sxm"
-        candidates.insert(0, f"a100-{memory.group(1)}gb-{form_factor}")
-    for candidate in candidates:
-        if candidate in library:
-            return library[candidate]
-    return library[find_named("accelerator", name, {key: chip.name for key, chip in library.items()})]
+    machine = _RUNNER.sub("", name.lower())
+    for known in (name, _USUAL.get(machine, machine)):
+        with suppress(InputError):
+            return load_library().accelerator(known)
+    return load_library().accelerator(name)
+
+
+_USUAL = {"a100": "a100-80gb-sxm"}
+"""Chips in several forms, the one of which is meant that most tables have."""
 
 
 def weight_formats(
@@ -206,43 +140,23 @@ def weight_formats(
 
 
 _WITH_HEAD = {"q4_0", "q4_k_m", "q8_0"}
-_METHODS, _EIGHT = frozenset({"awq", "gptq"}), frozenset({"int8", "8bit", "w8a16"})
-"""Ways of quantising, 4 bit where nothing beside them says that it is 8."""
-_WIDTHS = frozenset({"w8a8", "w8a16"})
-"""Widths, whole numbers unless a format stands beside them: w8a8-fp8."""
-_OTHER_WORDS = {
-    "4bit": "int4-g64",
-    "mlx-4bit": "int4-g64",
-    "8bit": "int8-g64",
-    "mlx-8bit": "int8-g64",
-    "w8a16": "int8-g128",
-    "smoothquant": "int8",
-    "fp4": "fp4",
-}
 
 
 def _format_of(word: str) -> str:
     """Our id of a data type of weights, or fp4, which is one of two.
 
-    The words of a spelling stand for themselves: int4-awq, gptq (4 bit), w4a16_marlin.
-
     Raises:
         InputError: for a word that names none.
     """
-    spelling = re.sub(r"[\s()_,]+", "-", word.strip().lower()).strip("-")
-    spelling = re.sub(r"(\d)-bits?\b", r"\1bit", spelling)
-    parts = spelling.split("-")
-    if _METHODS & {*parts} and _EIGHT & {*parts}:
-        return "int8-g128"
-    for name in (spelling, *sorted(parts, key=_WIDTHS.__contains__)):
-        if name in _OTHER_WORDS:
-            return _OTHER_WORDS[name]
-        try:
-            return load_library().datatype(name, "weights").id
-        except InputError:
-            continue
-    known = ", ".join(["fp4", *(kind.id for kind in load_library().datatypes if "weights" in kind.roles)])
-    raise InputError(f"precision is {word!r}; expected one of {known}, or another name of one")
+    plain = word.strip().lower()
+    if plain == "fp4":
+        return plain
+    try:
+        return load_library().format_in(plain).id
+    except InputError:
+        kinds = (kind.id for kind in load_library().datatypes if "weights" in kind.roles)
+        known = ", ".join(["fp4", *kinds])
+        raise InputError(f"precision is {word!r}; expected one of {known}, or another name of one") from None
 
 
 def _of_file(kind: str, stored: str) -> dict[str, str]:
@@ -263,10 +177,11 @@ def cache_format(spelling: Any, notes: list[str]) -> str:
         notes: gets what that assumes.
     """
     text = str(spelling or "")
-    if "fp8" in text:
-        if text != "fp8":
-            notes.append("KV cache in fp8: likely, not stated")
+    if "fp8" in text and text != "fp8":
+        notes.append("KV cache in fp8: likely, not stated")
         return "fp8"
-    if text not in ("bf16", "fp16"):
+    try:
+        return load_library().datatype(text, "kv").id
+    except InputError:
         notes.append("KV cache in bf16: not stated")
-    return "bf16"
+        return "bf16"

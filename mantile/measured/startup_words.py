@@ -14,16 +14,8 @@ _SHAPES = {
     "zephyr-7b-beta": "mistral-7b",
     "rank_zephyr_7b_v1_full": "mistral-7b",
     "phi-3-mini-4k-instruct-llamafied": "phi-3.5-mini",
-    "phi-3-mini-4k-instruct": "phi-3.5-mini",
     "qwen2-72b": "qwen2.5-72b",
     "qwen2-7b": "qwen2.5-7b",
-    "qwen2.5-coder-32b": "qwen2.5-32b",
-    "qwen2.5-coder-14b": "qwen2.5-14b",
-    "qwen2.5-coder-7b": "qwen2.5-7b",
-    "deepseek-r1-distill-qwen-32b": "qwen2.5-32b",
-    "deepseek-r1-distill-qwen-14b": "qwen2.5-14b",
-    "deepseek-r1-distill-llama-70b": "llama-3.1-70b",
-    "deepseek-r1-distill-llama-8b": "llama-3.1-8b",
     "deepseek-v3-0324": "deepseek-v3",
     "deepseek-coder-v2-lite": "deepseek-v2-lite",
     "nvidia-llama-3.1-nemotron-70b-instruct-hf": "llama-3.1-70b",
@@ -32,13 +24,8 @@ _SHAPES = {
     "llama 70b": "llama-3.1-70b",
     "llava-v1.5-7b": "llama-2-7b",
     "llava-v1.5-13b": "llama-2-13b",
-    "qwen3.6-27b": "qwen3.5-27b",
     "qwen3.8-27b": "qwen3.5-27b",
     "deepseek-v4-flash-0731": "deepseek-v4-flash",
-    "qwen3-4b-instruct-2507": "qwen3-4b",
-    "qwen3-30b-a3b-instruct-2507": "qwen3-30b-a3b",
-    "qwen3-235b-a22b-instruct-2507": "qwen3-235b-a22b",
-    "nvidia-nemotron-3-nano-30b-a3b": "nemotron-3-nano",
     "llava-v1.6-mistral-7b-hf": "mistral-7b",
 }
 """Models with the shapes of one that we ship, by the bare name in lower case."""
@@ -70,25 +57,13 @@ def same_shapes(name: str, notes: list[str]) -> str:
 
 _WEIGHTS = {
     "": {},
-    "fp8": {"weights_dtype": "fp8"},
-    "fp8 (online)": {"weights_dtype": "fp8"},
     "fp8 block": {"weights_dtype": "fp8-block"},
-    "awq int4": {"weights_dtype": "int4"},
-    "gptq int4": {"weights_dtype": "int4"},
-    "int4 (autoround)": {"weights_dtype": "int4"},
-    "bitsandbytes nf4": {"weights_dtype": "nf4"},
     "experts_int8": {"weights_dtype": "bf16", "experts_dtype": "int8"},
     "mxfp4 experts": {},
-    "nvfp4": {"weights_dtype": "nvfp4"},
-    "nvfp4 (modelopt)": {"weights_dtype": "nvfp4"},
     "mxfp4-q8": {"weights_dtype": "int8-g64", "experts_dtype": "mxfp4"},
-    "8bit": {"weights_dtype": "int8-g64"},
     "6bit": {"weights_dtype": "int6-g64"},
     "5bit": {"weights_dtype": "q5_0", "head_dtype": "q5_0", "embedding_dtype": "q5_0"},
-    "4bit": {"weights_dtype": "int4-g64"},
-    "q4_k_m-class": {"weights_dtype": "q4_k_m"},
     "iq3_s mix": {"weights_dtype": "q3_k"},
-    "f16": {"weights_dtype": "fp16"},
 }
 _SIXTEEN = ("bf16", "fp16")
 
@@ -109,7 +84,7 @@ def weight_types(word: str, framework: str, model: str, notes: list[str]) -> dic
     if plain in _WEIGHTS:
         fields = dict(_WEIGHTS[plain])
     else:
-        fields = {"weights_dtype": load_library().datatype(plain, "weights").id}
+        fields = {"weights_dtype": load_library().format_in(plain).id}
     if architecture.value("tied_embeddings"):
         fields.pop("embedding_dtype", None)
     kind = fields.get("weights_dtype", "")
@@ -143,7 +118,7 @@ _WIDE = 16_000
 """Hidden size beyond which an fp8 checkpoint is taken to be Meta's of 405B."""
 
 
-_CACHES = {"": "bf16", "auto": "bf16", "bf16": "bf16", "f16": "fp16", "fp16": "fp16", "fp8": "fp8"}
+_CACHES = {"": "bf16", "auto": "bf16"}
 
 
 def cache_type(word: str, notes: list[str]) -> dict[str, str]:

@@ -19,11 +19,12 @@ from mantile.ir.build import build_ir
 from mantile.library.clock import Clock
 from mantile.library.documents import read_text
 from mantile.library.errors import InputError
-from mantile.library.models import known_models, load_model
+from mantile.library.models import load_model
+from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.measured.numbers import require_numbers, whole
 from mantile.measured.runs import RejectedRun
-from mantile.measured.spellings import find_accelerator, framework_id, model_id
+from mantile.measured.spellings import find_accelerator, find_model
 from mantile.measured.startup_defaults import accounting, share_of_memory, steps_and_requests
 from mantile.measured.startup_words import (
     cache_layout,
@@ -132,7 +133,7 @@ def read_startup(row: Mapping[str, str], name: str, folder: Path) -> StartUp:
     """
     require_numbers(row)
     notes: list[str] = []
-    framework = framework_id(row["framework"])
+    framework = load_library().framework(row["framework"]).id
     model = _model(row["model"], folder, notes)
     chip = _chip(row, notes)
     fields: dict[str, Any] = {
@@ -186,18 +187,15 @@ def _model(name: str, folder: Path, notes: list[str]) -> str:
     """Our id of a model, or the path of its config beside the table."""
     title = same_shapes(name, notes)
     try:
-        identifier, note = model_id(title)
+        found = find_model(title)
     except InputError:
         config = _config(title, folder)
-        if config is not None:
-            return str(config)
-        found = known_models().find(title)
-        if found is None:
+        if config is None:
             raise
-        identifier, note = found
-    if note and title == name:
-        notes.append(note)
-    return identifier
+        return str(config)
+    if found.granted and title == name:
+        notes.append(found.granted)
+    return found.id
 
 
 def _config(name: str, folder: Path) -> Path | None:

@@ -18,7 +18,13 @@ from mantile.library.fields import DECODE
 from mantile.library.given import with_prices
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, is_file, load_library, with_accelerator
-from mantile.library.scenario import Scenario, merge_fields, parse_scenario, with_own_accelerators
+from mantile.library.scenario import (
+    Scenario,
+    merge_fields,
+    parse_scenario,
+    with_own_accelerators,
+    without_checkpoint,
+)
 from mantile.library.scenario_fields import INPUT_NAMES, field_name
 from mantile.search.evaluate import Evaluator
 from mantile.search.objective import Limit, Objective, merged, read_objective
@@ -128,7 +134,7 @@ def ask(
         raise InputError(f"{name}: search: {wrong!r}: expected {', '.join(SEARCHED)}")
     if host_memory is not None and not (np.isfinite(host_memory) and host_memory >= 0):
         raise InputError(f"{name}: host_memory: expected GB from 0 on, found {host_memory!r:.40}")
-    given = dict(fields)
+    given = without_checkpoint(fields) if "weights_dtype" in map(field_name, over) else dict(fields)
     if PER_LAYER_TYPE in search and (given.get(FFN_TP) is not None or FFN_TP in map(field_name, over)):
         raise InputError(f"{name}: {FFN_TP}: stated, and {PER_LAYER_TYPE} searches it; expected one of both")
     varied = _varied(over, given, name)

@@ -15,7 +15,7 @@ from mantile.library.correction import NO_CORRECTION, SHIPPED
 from mantile.library.errors import InputError, naming, quoted
 from mantile.library.models import named_model
 from mantile.library.profiles import is_file, load_library
-from mantile.library.scenario import Scenario, merge_fields, parse_scenario
+from mantile.library.scenario import Scenario, merge_fields, parse_scenario, with_checkpoint
 from mantile.library.scenario_fields import field_name
 from mantile.library.template import Template, load_template
 from mantile.server.errors import Refused
@@ -74,8 +74,7 @@ def fields_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> tuple[dic
     fields = merge_fields(by_ids(data, hub, name), {}, name)
     if not isinstance(fields.get("model"), str):
         raise InputError(f"{name}: field model: expected an id, such as llama-3.3-70b")
-    model = model_of(fields["model"], hub)
-    return fields, model
+    return fields, model_of(str(data["model"]), hub)
 
 
 def estimate_of(data: Mapping[str, Any], hub: bool, name: str = NAME) -> Estimate:
@@ -139,6 +138,7 @@ def by_ids(data: Any, hub: bool, name: str) -> Any:
         if depth > _DEPTH:
             raise InputError(f"{name}: field {path}: nested deeper than {_DEPTH} levels")
         if isinstance(value, Mapping):
+            value = with_checkpoint(value, files=False)
             return {
                 one: walked(part, field_name(str(one)[:80]), _path(path, one), depth + 1)
                 for one, part in value.items()

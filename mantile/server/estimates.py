@@ -17,6 +17,7 @@ from mantile.estimates.results import is_possible, missing_memory
 from mantile.library.beside_cpu import beside_cpu
 from mantile.library.errors import InputError, naming
 from mantile.library.machines import engine_of
+from mantile.library.model_names import taken_for_granted
 from mantile.library.profiles import load_library
 from mantile.library.scenario import Scenario, parse_scenario
 from mantile.library.scenario_fields import field_name
@@ -459,6 +460,8 @@ def _words(
         if chosen and searched is not None:
             words.append(f"{searched.words}.")
         words += [f"{one['code']}: {in_fields(one['message'])}." for one in whole["checks"]["alerts"]]
+    granted = taken_for_granted(made.model.source)
+    words += [f"{made.model.name}: {granted}."] if granted else []
     return words + [f"{text}." for text in (() if found is None else found.told)]
 
 

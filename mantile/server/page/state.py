@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from mantile.estimates.estimate import OF_CHIP
 from mantile.library.documents import parse_json
 from mantile.library.errors import InputError
-from mantile.library.models import load_model, model_ids
+from mantile.library.models import checkpoint_of, load_model, model_ids
 from mantile.library.scenario_fields import SCENARIO_FIELDS
 from mantile.library.typed_numbers import plain_number
 
@@ -163,6 +163,8 @@ def elsewhere(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has_experts(fields: Mapping[str, Any]) -> bool:
     name = str(fields.get("model"))
+    found = checkpoint_of(name, files=False)
+    name = name if found is None else found.id
     return name in model_ids() and bool(load_model(name).architecture.value("experts"))
 
 
