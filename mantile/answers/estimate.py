@@ -28,6 +28,7 @@ from mantile.equations.metrics import (
 from mantile.estimates.estimate import Estimate
 from mantile.estimates.html import html_table
 from mantile.estimates.results import is_possible, missing_memory, of_requests, told_errors
+from mantile.estimates.start import Start, start
 
 if TYPE_CHECKING:
     from mantile.answers.ways import Way, WaysOut
@@ -130,6 +131,10 @@ class Answer:
         if money is not None:
             said.append(f"{_usd(money)} per million output tokens")
         held = [str(error["message"]) for error in told_errors(results)]
+        if self.starts is not None and self.starts.verdict != "starts":
+            framework = self.made.library.framework(str(self._values["framework"])).name
+            may = "refuses" if self.starts.verdict == "refuses" else "may refuse"
+            held.append(f"{framework} {may} to start as stated")
         return f"{name} {fits}{''.join(f', but {why}' for why in held)}: {', '.join(said)}."
 
     @property
@@ -226,6 +231,8 @@ class Answer:
             yield "Layers", str(results["layers_in_words"])
         yield "Confidence", self._confidence()
         yield "Plan", self.plan
+        if self.start_told:
+            yield "Start", self.start_told
         if results[USD_PER_HOUR.key] is not None:
             yield "Price", self._price()
 
@@ -282,6 +289,29 @@ class Answer:
     # ---- what is not stated, and ways out ----
 
     @cached_property
+    def starts(self) -> Start | None:
+        """Whether the server starts; None where the plan cannot be, and of engines with other rules."""
+        return start(self.made) if self.possible else None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the engine refuses to start with a length or number of slots that the scenario states."""
+        stated = self.made.scenario.max_model_len or self.made.scenario.max_requests
+        return self.starts is not None and self.starts.verdict == "refuses" and bool(stated)
+
+    @property
+    def start_told(self) -> str:
+        """Whether it starts, and what helps; empty where nobody knows."""
+        found = self.starts
+        if found is None:
+            return ""
+        helps = [
+            f"{' '.join(f'--{name.replace(chr(95), chr(45))} {value}' for name, value in one.fields.items())}"
+            for one in found.helps
+        ]
+        return f"{found.message}; {' or '.join(helps)} helps" if helps else found.message
+
+    @cached_property
     def unstated(self) -> tuple[Unstated, ...]:
         """What the scenario does not state, and how far it moves the answer."""
         return unstated(self.made) if self.possible else ()
@@ -316,6 +346,7 @@ class Answer:
         """The keys that `mantile estimate --json` has beside the results."""
         return {
             "sentence": self.verdict,
+            "starts": None if self.starts is None else self.starts.to_dict(),
             "unstated": [one.to_dict() for one in self.unstated],
             "remedies": [way.to_dict() for way in self.ways],
             "no_help": list(self.no_help),

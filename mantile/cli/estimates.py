@@ -211,11 +211,14 @@ def estimate(
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
 
+    answer = Answer(estimates)
     if as_json:
-        print_json(estimates.to_dict() | Answer(estimates).to_dict())
+        print_json(estimates.to_dict() | answer.to_dict())
     else:
-        print_estimate(estimates, everything)
+        print_estimate(answer, everything)
     _exit_on_failed_checks(estimates)
+    if answer.refused:
+        raise typer.Exit(1)
 
 
 @app.command(

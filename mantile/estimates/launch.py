@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mantile.estimates.estimate import Estimate
+from mantile.estimates.start import start
 from mantile.graph.evaluate import Program
 from mantile.library.beside_cpu import is_beside_cpu
 from mantile.library.columns import columns
@@ -49,6 +50,11 @@ PLAN = (
 _SHARES = ("gpu_memory_utilization", "mem_fraction_static")
 _TOLD = ("framework", "accelerator", "serving", "model", *_SHARES)
 _LOAD = ("accelerator", "input_tokens", "output_tokens")
+
+
+REFUSES_TO_START = "REFUSES_TO_START"
+"""The code of a plan whose engine does not start."""
+_HELPS = 3  # changes that are stated one after the other until a server starts
 
 
 class DoesNotFit(InputError):
@@ -219,6 +225,7 @@ def launch(estimate: Estimate, anyway: bool = False) -> Launch:
         raise DoesNotFit(estimate.title, errors)
     values = estimate.columns[0].values
     apart = values.get("serving") == "disaggregated"
+    estimate, proven = _that_starts(estimate, anyway)
     if estimate.scenario.devices:
         servers: tuple[Server, ...] = (_beside_cpu(estimate),)
     else:
@@ -226,7 +233,7 @@ def launch(estimate: Estimate, anyway: bool = False) -> Launch:
     return Launch(
         title=estimate.title,
         model=estimate.model.id,
-        servers=servers,
+        servers=tuple(_with_reasons(server, proven) for server in servers),
         router=_router(servers) if apart else None,
         failing=tuple(errors),
     )
@@ -290,6 +297,42 @@ def _server(estimate: Estimate, role: str) -> Server:
         left=line.left,
         blanks=tuple(_blanks(estimate, table, line, wanted)),
     )
+
+
+def _with_reasons(server: Server, reasons: Mapping[str, str]) -> Server:
+    """A server whose flags say why they were added."""
+
+    def explained(flag: Said) -> Said:
+        why = reasons.get(flag.field or "")
+        return flag if why is None else replace(flag, why=f"without it {why}")
+
+    return replace(server, flags=tuple(map(explained, server.flags)))
+
+
+def _that_starts(estimate: Estimate, anyway: bool) -> tuple[Estimate, dict[str, str]]:
+    """An estimate whose server starts, with what was stated for it and why, by field.
+
+    Args:
+        anyway: whether a server is launched that does not start by what is known.
+
+    Raises:
+        DoesNotFit: where nothing helps, or the plan states what is refused.
+    """
+    stated: dict[str, str] = {}
+    found = start(estimate)
+    for _ in range(_HELPS):
+        if found is None or found.verdict == "starts":
+            return estimate, stated
+        own = set(found.helps[0].fields) if found.helps else set()
+        if not own or own & {*stated, *estimate.columns[0].given}:
+            break
+        estimate = estimate.again(estimate.scenario.replace(**found.helps[0].fields))
+        stated |= dict.fromkeys(own, found.message)
+        found = start(estimate)
+    if found is not None and found.verdict == "refuses" and not anyway:
+        error = {"code": REFUSES_TO_START, "message": found.message, "left": 1.0, "right": 0.0}
+        raise DoesNotFit(estimate.title, [error])
+    return estimate, stated
 
 
 def _beside_cpu(estimate: Estimate) -> Server:

@@ -25,8 +25,10 @@ REFUSES = ("vllm",)
 CUTS = ("sglang", "trtllm")
 """Engines that start, and turn longer requests away."""
 _BLOCK = 16  # tokens of a block of the KV cache
+_LARGER = 0.95  # share of the memory that an engine may be told to take
 _ROUND = 256  # tokens that a proposed length is a multiple of
-_BAND, _BAND_SHARE = 2.0**30, 0.02  # bytes, and share of the memory, by which room is not known better
+_GIB = 2.0**30
+_BAND, _BAND_SHARE = _GIB, 0.02  # bytes, and share of the memory, by which room is not known better
 _OF_MACHINE = (
     *("model", "accelerator", "system", "framework", "memory_taken", "tp_padding", "draft_model"),
     *("gpu_memory_utilization", "mem_fraction_static", "overrides", "profiles", "framework_support"),
@@ -110,6 +112,8 @@ def start(made: Estimate) -> Start | None:
     own = int(made.values()[figures["model.max_positions"]])
     asked = int(scenario.max_model_len or own)
     name = made.library.framework(engine).name
+    if engine in REFUSES and (taken := _taken(made, name)) is not None:
+        return taken
     try:
         room = _room(made, asked)
     except InputError:
@@ -124,10 +128,31 @@ def start(made: Estimate) -> Start | None:
     return slots or Start("starts", f"{name} starts with requests of up to {asked:,} tokens")
 
 
+def _taken(made: Estimate, name: str) -> Start | None:
+    """The share of memory that is asked for is not free, of a memory that the system uses too."""
+    free = made.library.accelerator(str(made.columns[0].values["accelerator"])).memory_free
+    if free is None or free.value is None:
+        return None
+    rows, values = made.equations.decode_workers.rows, made.values()
+    asked, left = float(values[rows["memory.usable"]]), free.value * _GIB
+    if asked <= left:
+        return None
+    most = floor(100 * left / float(values[rows["hardware.memory_seen"]])) / 100
+    return Start(
+        "refuses",
+        f"{name} refuses to start: it asks for {asked / _GIB:,.4g} GiB, and at best {free.value:,.4g} "
+        "GiB are free beside the system",
+        (Help({"gpu_memory_utilization": most}, "as much as is free"),),
+    )
+
+
 def _without_length(made: Estimate, name: str, asked: int, room: _Room, stated: bool) -> Start:
     """The room is not enough, or may not be, for one request of the longest length."""
+    results = made.results()
+    needs = results["input_tokens"] + results["output_tokens"]
     longest = _longest(made, asked)
-    needs = made.results()["input_tokens"] + made.results()["output_tokens"]
+    if longest < needs:
+        longest = _longest(made, asked, surely=False)
     of = "as stated" if stated else "the model's own, as none is stated"
     gb = 1e9
     said = (
@@ -138,7 +163,10 @@ def _without_length(made: Estimate, name: str, asked: int, room: _Room, stated: 
     if longest >= needs:
         helps.append(Help({"max_model_len": longest}, f"requests of up to {longest:,} tokens have room"))
     if not made.scenario.gpu_memory_utilization:
-        helps.append(Help({"gpu_memory_utilization": 0.95}, "a larger share of the memory leaves more room"))
+        larger = made.again(made.scenario.replace(gpu_memory_utilization=_LARGER))
+        if _room(larger, asked).verdict != "refuses":
+            why = "a larger share of the memory has room for it"
+            helps.append(Help({"gpu_memory_utilization": _LARGER}, why))
     verb = "refuses to start" if room.verdict == "refuses" else "may refuse to start"
     return Start(room.verdict, f"{name} {verb}: {said}", tuple(helps))
 
@@ -167,12 +195,17 @@ def _short(made: Estimate) -> tuple[float, float]:
     return short.room, short.need
 
 
-def _longest(made: Estimate, asked: int) -> int:
-    """Tokens of the longest request that surely has room, a multiple of 256 where it is as long."""
+def _longest(made: Estimate, asked: int, surely: bool = True) -> int:
+    """Tokens of the longest request that has room, a multiple of 256 where it is as long.
+
+    Args:
+        surely: with what the room may be off to spare.
+    """
+    enough = ("starts",) if surely else ("starts", "borderline")
     low, high = 0, asked // _BLOCK
     while low < high:
         middle = (low + high + 1) // 2
-        if _room(made, max(2, middle * _BLOCK)).verdict == "starts":
+        if _room(made, max(2, middle * _BLOCK)).verdict in enough:
             low = middle
         else:
             high = middle - 1

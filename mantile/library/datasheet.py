@@ -81,6 +81,7 @@ _BLOCKS: tuple[tuple[str, dict[str, str]], ...] = (
         {
             "memory_capacity": "",
             "memory_visible": "what the driver shows of it; all of it if left out",
+            "memory_free": "what the system leaves of that, when nothing else runs; all of it if left out",
             "memory_bandwidth": "",
             "host_bandwidth": "per direction",
         },

@@ -77,7 +77,8 @@ class Accelerator(Profile):
 
     `system` is the one it usually comes in; None: it works alone. `host_bandwidth` leads to the memory of the
     host, per direction; None where memory is one. `memory_visible` is what it may use of a memory that it
-    shares with the CPU, or what its driver shows; None: all of it. `own_software`: it runs programs of its
+    shares with the CPU, or what its driver shows; None: all of it. `memory_free` is what the system leaves of
+    that at best, when nothing else runs; None: all of it. `own_software`: it runs programs of its
     maker only.
     """
 
@@ -97,6 +98,7 @@ class Accelerator(Profile):
     peak_fp4: ProfileFact
     memory_capacity: ProfileFact
     memory_visible: ProfileFact | None = None
+    memory_free: ProfileFact | None = None
     memory_bandwidth: ProfileFact
     host_bandwidth: ProfileFact | None = None
     tdp: ProfileFact | None = None
@@ -111,6 +113,7 @@ class Accelerator(Profile):
         "peak_int8": "TOP/s",
         "memory_capacity": "GiB",
         "memory_visible": "GiB",
+        "memory_free": "GiB",
         "memory_bandwidth": "GB/s",
         "host_bandwidth": "GB/s",
         "tdp": "W",

@@ -134,14 +134,13 @@ _SIDE_BY_SIDE = (
 """Rows that are shown of several columns where not all are asked for."""
 
 
-def print_estimate(estimate: Estimate, everything: bool = False) -> None:
+def print_estimate(answer: Answer, everything: bool = False) -> None:
     """The answer to the base scenario, of several columns a table of them, then checks that do not hold.
 
     Args:
         everything: with all figures, classes, the nearest run and its source.
     """
-    from mantile.answers.estimate import Answer
-
+    estimate = answer.made
     results = [estimate.results(column) for column in range(len(estimate.columns))]
     console = open_console()
     if estimate.scenario.title:
@@ -149,7 +148,6 @@ def print_estimate(estimate: Estimate, everything: bool = False) -> None:
     granted = taken_for_granted(estimate.model.source)
     if granted:
         console.print(Text(f"{estimate.model.name}: {granted}", style="dim"))
-    answer = Answer(estimate)
     _print_answer(console, answer)
     rows = [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
     if not everything:

@@ -121,7 +121,9 @@ def lead(found: Answer) -> str:
     if results["tpot_s"] is not None:
         limits += f", {results['bottleneck']['decode']} limits decode"
     held = f" {results['layers_in_words']}" if "layers_in_words" in results else ""
-    return f"{', '.join(said)}.{held} {limits}."
+    starts = found.said.starts
+    start = "" if starts is None or starts.verdict == "starts" else f" {in_fields(found.said.start_told)}."
+    return f"{', '.join(said)}.{held} {limits}.{start}"
 
 
 def ways(found: Answer, state: State) -> list[dict[str, Any]]:
