@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -348,3 +349,30 @@ def ir(
         print_json(description)
     else:
         print_description(description)
+
+
+@app.command(
+    group="Ask about a deployment",
+    examples=("mantile why server.log --gpu rtx-4090", "vllm serve MODEL 2>&1 | mantile why - --gpu h100"),
+)
+@with_flags
+def why(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="Start-up log of a server; - reads stdin.")],
+    flags: dict[str, Any],
+    as_json: AsJson = False,
+) -> None:
+    """Say why a server did not start, from its log: what it took, what was expected, and what helps."""
+    from mantile.answers.start_log import Diagnosis
+    from mantile.cli.asked import asked
+    from mantile.cli.output.tables import print_json
+    from mantile.cli.output.why_log import print_diagnosis
+    from mantile.library.documents import read_text
+    from mantile.measured.start_logs import read_start_log
+
+    text = sys.stdin.read() if log == "-" else read_text(Path(log))
+    name = "log" if log == "-" else log
+    found = Diagnosis(read_start_log(text, name), asked({}, flags), name)
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        print_diagnosis(found)

@@ -197,7 +197,7 @@ def _print_answer(console: Console, answer: Answer) -> None:
         _print_lines(console, answer)
     console.print()
     for label, text in (*answer.facts, *_more_facts(answer)):
-        _print_fact(console, label, text)
+        print_fact(console, label, text)
     if answer.unstated:
         console.print()
         _print_unstated(console, answer)
@@ -216,7 +216,7 @@ def _print_lines(console: Console, answer: Answer) -> None:
         console.print(Text(row.rstrip()))
 
 
-def _print_fact(console: Console, label: str, text: str, style: str = "dim", head: int = _HEAD) -> None:
+def print_fact(console: Console, label: str, text: str, style: str = "dim", head: int = _HEAD) -> None:
     """A text behind its label; further lines stand below the first."""
     lines = textwrap.wrap(text, min(look.width(), 80) - head - 2, break_on_hyphens=False) or [""]
     console.print(Text.assemble("  ", (f"{label:{head}}", style), lines[0]))
@@ -230,7 +230,7 @@ def _print_unstated(console: Console, answer: Answer) -> None:
     for one in answer.unstated:
         flag = f" (--{one.field.replace('_', '-')} {one.value:g})" if one.decides else ""
         label = f"{'!' if one.decides else ' '} {one.label:13} {one.taken:13}"
-        _print_fact(console, label, one.otherwise + flag, "yellow" if one.decides else "", 31)
+        print_fact(console, label, one.otherwise + flag, "yellow" if one.decides else "", 31)
 
 
 def _print_ways(console: Console, answer: Answer) -> None:
@@ -257,7 +257,7 @@ def _print_ways(console: Console, answer: Answer) -> None:
     if facts:
         console.print()
     for label, text in facts:
-        _print_fact(console, label, text)
+        print_fact(console, label, text)
 
 
 def _more_facts(answer: Answer) -> Iterator[tuple[str, str]]:
