@@ -32,8 +32,8 @@ LOGS: dict[str, tuple[str, str, str, str]] = {
         + LOADED.format(weights="14.99")
         + "INFO [gpu_worker.py:298] Available KV cache memory: 4.67 GiB\n"
         "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV "
-        "cache is needed, which is larger than the available KV cache memory (4.67 GiB). Based on the available "
-        "memory, the estimated maximum model length is 38256. Try increasing `gpu_memory_utilization`\n",
+        "cache is needed, which is larger than the available KV cache memory (4.67 GiB). Based on the "
+        "available memory, the estimated maximum model length is 38256. Try increasing `gpu_memory_utilization`\n",
         "rtx-4090",
         "length",
         "--max-model-len 38256",
