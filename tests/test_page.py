@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator
 from html import unescape
@@ -19,8 +20,10 @@ pytest.importorskip("fastapi")
 pytest.importorskip("jinja2")
 
 from asking import Client
+from typer.testing import CliRunner
 
 import mantile
+from mantile.cli.application import app
 from mantile.equations.metrics import TPOT, TTFT, USD_PER_MILLION_OUTPUT_TOKENS
 from mantile.library import models
 from mantile.library.errors import InputError
@@ -599,3 +602,48 @@ def test_measured_figures_move_factors_and_nothing_else(client: Client) -> None:
     assert "would move most" in client.post("/calibrate", data={"text": table}).text
     wrong = client.post("/calibrate", data={"text": "model: ../../etc/passwd"})
     assert wrong.status_code == 422 and "/tmp" not in wrong.text
+
+
+# --- the same answer everywhere -----------------------------------------------------------------------------
+
+_SHORT = {"input_tokens": 2000, "output_tokens": 512}
+QUESTIONS: tuple[dict[str, Any], ...] = (
+    CHAT,
+    {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 4, "concurrency": 16, **_SHORT},
+    {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 1, "concurrency": 16, **_SHORT},
+    {
+        "model": "gpt-oss-120b",
+        "accelerator": "rtx-4090",
+        "framework": "llama.cpp",
+        "concurrency": 1,
+        **_SHORT,
+    },
+    {"model": "llama-3.1-8b", "accelerator": "rtx-4090", "tp": 1, "request_rate": 2, **_SHORT},
+    {"model": "qwen3.5-27b", "accelerator": "rtx-pro-6000-bw", "tp": 1, "concurrency": 16, **_SHORT},
+)
+
+
+@pytest.mark.parametrize("number", range(len(QUESTIONS)))
+def test_whoever_is_asked_gives_the_same_answer(number: int, client: Client, tmp_path: Path) -> None:
+    """Python, the command line, HTTP and the page: the same sentence, figures and ways out."""
+    fields = QUESTIONS[number]
+    said = mantile.answer(mantile.estimate(parse_scenario(fields, "test")))
+    file = tmp_path / "scenario.yaml"
+    file.write_text(json.dumps(fields), encoding="utf-8")
+    printed = json.loads(CliRunner().invoke(app, ["estimate", str(file), "--json"]).stdout)
+    told = client.answer("/v1/estimate", {"scenario": fields, "recommend": 0})
+    text = plain(shown(client, State(fields).link()))
+    assert printed["sentence"] == told["sentence"] == said.verdict and said.verdict.rstrip(".") in text
+    assert printed["remedies"] == told["remedies"] == [way.to_dict() for way in said.ways]
+    for way in said.ways:
+        assert way.words[1:] in text
+    for line in said.lines[:2]:
+        assert printed[line.metric.key] == told["estimate"][line.metric.key] == line.value
+        assert plain(headline(line.metric, line.value)) in text
+
+
+def test_a_model_that_fits_nowhere_is_answered(client: Client) -> None:
+    """AUTO without a plan that can be: a page with the missing memory and ways out, not an error."""
+    fields = QUESTIONS[3] | {"tp": "auto", "gpus": 1}
+    text = shown(client, State(fields).link())
+    assert "39.3 GB are missing" in plain(text) and "Ways out" in text and "--n-cpu-moe 24" in text

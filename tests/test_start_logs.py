@@ -33,7 +33,7 @@ LOGS: dict[str, tuple[str, str, str, str]] = {
         + "INFO [gpu_worker.py:298] Available KV cache memory: 4.67 GiB\n"
         "ValueError: To serve at least one request with the models's max seq len (131072), (16.00 GiB KV "
         "cache is needed, which is larger than the available KV cache memory (4.67 GiB). Based on the "
-        "available memory, the estimated maximum model length is 38256. Try increasing `gpu_memory_utilization`\n",
+        "available memory, the estimated maximum model length is 38256. Try increasing it\n",
         "rtx-4090",
         "length",
         "--max-model-len 38256",

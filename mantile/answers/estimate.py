@@ -316,10 +316,15 @@ class Answer:
         """What the scenario does not state, and how far it moves the answer."""
         return unstated(self.made) if self.possible else ()
 
+    @cached_property
+    def unstated_in_brief(self) -> tuple[Unstated, ...]:
+        """Those of them that take no time to work out."""
+        return unstated(self.made, quick=True) if self.possible else ()
+
     @property
     def decisive(self) -> tuple[Unstated, ...]:
         """What is not stated, depends on who asks, and moves the answer by more than 10 %."""
-        return tuple(one for one in self.unstated if one.decides)
+        return tuple(one for one in self.unstated_in_brief if one.decides)
 
     @cached_property
     def _out(self) -> WaysOut:

@@ -59,13 +59,18 @@ class Unstated:
         }
 
 
-def unstated(made: Estimate) -> tuple[Unstated, ...]:
-    """What moves the base scenario of an estimate, what moves it most first."""
-    found = [one for one in _all(made) if one is not None]
+def unstated(made: Estimate, quick: bool = False) -> tuple[Unstated, ...]:
+    """What moves the base scenario of an estimate, what decides first.
+
+    Args:
+        quick: only what the same graph answers; a prompt cache needs another, which takes as long as the
+            estimate.
+    """
+    found = [one for one in _all(made, quick) if one is not None]
     return tuple(sorted(found, key=lambda one: not one.decides))
 
 
-def _all(made: Estimate) -> Iterator[Unstated | None]:
+def _all(made: Estimate, quick: bool) -> Iterator[Unstated | None]:
     scenario, values = made.scenario, made.columns[0].values
     if scenario.disaggregated or scenario.devices:
         return
@@ -84,7 +89,7 @@ def _all(made: Estimate) -> Iterator[Unstated | None]:
         if other is not None and made.library.framework(str(values["framework"])).weights == "checkpoint":
             yield _moved(made, "kv_dtype", "KV cache", str(values["kv_dtype"]), other, other)
     cached = scenario.prefix_hit_rate or scenario.turns or scenario.prefixes or scenario.shared_prefix
-    if not cached and not scenario.classes_in_use:
+    if not quick and not cached and not scenario.classes_in_use:
         words = "half of each prompt"
         yield _moved(made, "prefix_hit_rate", "prompt cache", "none", _HALF, words)
 

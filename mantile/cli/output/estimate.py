@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +29,7 @@ from mantile.library.runs import NOTHING_NEAR
 
 if TYPE_CHECKING:
     from mantile.answers.estimate import Answer
+    from mantile.answers.unstated import Unstated
     from mantile.estimates.estimate import Estimate
 
 _Row = tuple[str, str, Callable[[Any], str]]  # label, path in the results, and how a value is written
@@ -148,7 +149,7 @@ def print_estimate(answer: Answer, everything: bool = False) -> None:
     granted = taken_for_granted(estimate.model.source)
     if granted:
         console.print(Text(f"{estimate.model.name}: {granted}", style="dim"))
-    _print_answer(console, answer)
+    _print_answer(console, answer, everything)
     rows = [row for row in _ROWS if row[1].partition(".")[0] in results[0]]
     if not everything:
         rows = [row for row in rows if row[0] in _SIDE_BY_SIDE] if len(results) > 1 else []
@@ -187,7 +188,7 @@ def _beside(results: list[dict[str, Any]], rows: list[_Row], units_apart: bool) 
     return table
 
 
-def _print_answer(console: Console, answer: Answer) -> None:
+def _print_answer(console: Console, answer: Answer, everything: bool) -> None:
     """The answer to one scenario: verdict, figures with ranges, why, what is not stated, or the ways out."""
     room = min(look.width(), 80)
     for place, line in enumerate(textwrap.wrap(answer.verdict, room, break_on_hyphens=False)):
@@ -198,9 +199,10 @@ def _print_answer(console: Console, answer: Answer) -> None:
     console.print()
     for label, text in (*answer.facts, *_more_facts(answer)):
         print_fact(console, label, text)
-    if answer.unstated:
+    unstated = answer.unstated if everything else answer.unstated_in_brief
+    if unstated:
         console.print()
-        _print_unstated(console, answer)
+        _print_unstated(console, unstated)
     if not answer.possible:
         _print_ways(console, answer)
 
@@ -224,10 +226,10 @@ def print_fact(console: Console, label: str, text: str, style: str = "dim", head
         console.print(Text(f"  {'':{head}}{line}"))
 
 
-def _print_unstated(console: Console, answer: Answer) -> None:
+def _print_unstated(console: Console, unstated: Sequence[Unstated]) -> None:
     """What the scenario does not state; "!" where it moves the answer by more than 10 %."""
     console.print(Text(f"  {'Not stated, taken as':31}otherwise", style="dim"))
-    for one in answer.unstated:
+    for one in unstated:
         flag = f" (--{one.field.replace('_', '-')} {one.value:g})" if one.decides else ""
         label = f"{'!' if one.decides else ' '} {one.label:13} {one.taken:13}"
         print_fact(console, label, one.otherwise + flag, "yellow" if one.decides else "", 31)
