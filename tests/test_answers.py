@@ -13,6 +13,8 @@ import mantile as mt
 from mantile.answers.estimate import Answer
 from mantile.answers.ways import SLOWEST, Way, smaller_of_family
 from mantile.cli.application import app
+from mantile.estimates.structure import _made
+from mantile.library.beside_cpu import beside_cpu
 
 SHORT = {"input_tokens": 2000, "output_tokens": 512}
 FITS = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 4, "concurrency": 16, **SHORT}
@@ -224,3 +226,27 @@ def test_a_way_applies_to_a_scenario_with_columns() -> None:
     changed = way.applied(made.scenario)
     assert len(changed.variants) == 1
     assert {key: getattr(changed, key) for key in way.fields} == dict(way.fields)
+
+
+def test_sums_over_kinds_of_layers_have_one_order() -> None:
+    """A graph that is built again has the same formulas: else a workbook is refused as edited."""
+    fields = {
+        **LACKS["home"],
+        "pp": None,
+        **beside_cpu(mt.load_library(), "ryzen-9-9950x", "rtx-4090", 1, 36),
+    }
+    fields["devices"][1]["experts_away"] = 24
+    formulas = set()
+    kept = []
+    for _ in range(6):
+        made = mt.estimate(mt.Scenario(**{key: value for key, value in fields.items() if value is not None}))
+        _made.cache_clear()
+        kept.append(made)  # other addresses for the next
+        formulas.add(made["devices.prefill.2.experts_share"].formula)
+    assert len(formulas) == 1
+
+
+def test_a_rate_that_is_too_high_has_no_speed_in_words() -> None:
+    """What a deployment would reach that is overloaded, nobody has."""
+    said = mt.answer(mt.estimate(model="llama-3.1-8b", accelerator="h100-sxm", request_rate=500, **SHORT))
+    assert "500/s exceeds" in said.verdict and "first token" not in said.verdict

@@ -110,7 +110,7 @@ class Answer:
             errors = told_errors(self.results)
             why = errors[0]["message"] if errors else "no check says why"
             return f"{model} cannot run on {self.machines} with this plan: {why}."
-        each = " on each" if float(self.results["accelerators"]) > 1 else ""
+        each = " on each" if float(self.results["accelerators"]) > 1 and "devices" not in self.results else ""
         said = f"{model} does not fit on {self.machines}: {scaled(missing, 'B')} are missing{each}."
         best = next(iter(self.ways), None)
         if best is None or best.speed is None:
@@ -119,7 +119,7 @@ class Answer:
 
     def _works(self) -> str:
         results = self.results
-        name = f"{self.made.model.name} on {self.machines}"
+        name, errors = f"{self.made.model.name} on {self.machines}", told_errors(results)
         fits = "fits" if results["fits"] else "runs"
         if results["feasibility"] == WITH_OFFLOAD:
             fits = "runs with a part in main memory"
@@ -130,7 +130,9 @@ class Answer:
         money = results["usd_per_million_tokens"]["output"]
         if money is not None:
             said.append(f"{_usd(money)} per million output tokens")
-        held = [str(error["message"]) for error in told_errors(results)]
+        if errors:  # what it would reach without them, nobody has
+            return f"{name} {fits}, but {errors[0]['message']}."
+        held = []
         if self.starts is not None and self.starts.verdict != "starts":
             framework = self.made.library.framework(str(self._values["framework"])).name
             may = "refuses" if self.starts.verdict == "refuses" else "may refuse"
@@ -295,9 +297,12 @@ class Answer:
 
     @property
     def refused(self) -> bool:
-        """Whether the engine refuses to start with a length or number of slots that the scenario states."""
-        stated = self.made.scenario.max_model_len or self.made.scenario.max_requests
-        return self.starts is not None and self.starts.verdict == "refuses" and bool(stated)
+        """Whether the engine refuses to start with a longest request that the scenario states."""
+        return (
+            self.starts is not None
+            and self.starts.verdict == "refuses"
+            and bool(self.made.scenario.max_model_len)
+        )
 
     @property
     def start_told(self) -> str:

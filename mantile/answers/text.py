@@ -7,15 +7,22 @@ from typing import Any
 
 from mantile.graph.quantity import NOT_KNOWN
 
-SIZES: dict[str, tuple[tuple[str, float], ...]] = {
-    "s": (("h", 7200), ("min", 120), ("s", 1), ("ms", 1e-3), ("µs", 1e-6)),
-    "B": (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1)),
-    "B/s": (("TB/s", 1e13), ("GB/s", 1e9), ("MB/s", 1e6), ("B/s", 1)),
-    "FLOP": (("PFLOP", 1e15), ("TFLOP", 1e12), ("GFLOP", 1e9), ("MFLOP", 1e6), ("FLOP", 1)),
-    "FLOP/s": (("PFLOP/s", 1e16), ("TFLOP/s", 1e12), ("GFLOP/s", 1e9), ("FLOP/s", 1)),
-    "W": (("MW", 1e6), ("kW", 1e3), ("W", 1)),
-    "USD": (("million USD", 1e6), ("thousand USD", 1e5), ("USD", 1)),
+SIZES: dict[str, tuple[tuple[str, float, float], ...]] = {
+    "s": (("h", 7200, 3600), ("min", 120, 60), ("s", 1, 1), ("ms", 1e-3, 1e-3), ("µs", 0, 1e-6)),
+    "B": (("TB", 1e12, 1e12), ("GB", 1e9, 1e9), ("MB", 1e6, 1e6), ("kB", 1e3, 1e3), ("B", 0, 1)),
+    "B/s": (("TB/s", 1e13, 1e12), ("GB/s", 1e9, 1e9), ("MB/s", 1e6, 1e6), ("B/s", 0, 1)),
+    "FLOP": (
+        ("PFLOP", 1e15, 1e15),
+        ("TFLOP", 1e12, 1e12),
+        ("GFLOP", 1e9, 1e9),
+        ("MFLOP", 1e6, 1e6),
+        ("FLOP", 0, 1),
+    ),
+    "FLOP/s": (("PFLOP/s", 1e16, 1e15), ("TFLOP/s", 1e12, 1e12), ("GFLOP/s", 1e9, 1e9), ("FLOP/s", 0, 1)),
+    "W": (("MW", 1e6, 1e6), ("kW", 1e3, 1e3), ("W", 0, 1)),
+    "USD": (("million USD", 1e6, 1e6), ("thousand USD", 1e5, 1e3), ("USD", 0, 1)),
 }
+"""Units by size: a name, from which value on it is used, and how much of it one is."""
 
 
 def number(value: float, digits: int = 3) -> str:
@@ -37,8 +44,8 @@ def number(value: float, digits: int = 3) -> str:
 def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
     """A value with its unit, in the size that people say; texts as they are.
 
-    >>> scaled(0.00243, "s"), scaled(None, "s"), scaled("memory", "1")
-    ('2.43 ms', 'not known', 'memory')
+    >>> scaled(0.00243, "s"), scaled(9000.0, "s"), scaled(180.0, "s"), scaled(None, "s")
+    ('2.43 ms', '2.50 h', '3.00 min', 'not known')
     """
     if value is None:
         return NOT_KNOWN
@@ -53,7 +60,7 @@ def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
         return NOT_KNOWN
     steps = SIZES.get(unit)
     if steps is not None:
-        name, size = next(((name, size) for name, size in steps if abs(value) >= size), steps[-1])
+        name, size = next(((name, size) for name, least, size in steps if abs(value) >= least))
         return f"{number(value / size, digits)} {name}"
     written = number(value, max(digits, 4))
     return written if unit in ("1", "", "number") else f"{written} {unit}"

@@ -178,7 +178,7 @@ def on_device_before(
     """
     made = [*passes]
     for part in _parts(ir, base.memory.caches):
-        kinds = {kind.count for kind in ir.layers if any(map(part.holds, kind.modules))}
+        kinds = [*dict.fromkeys(kind.count for kind in ir.layers if any(map(part.holds, kind.modules)))]
         for place, device in enumerate(devices):
             away = layers_away(part.name, device, devices[place - 1])
             if away is None or not kinds:
