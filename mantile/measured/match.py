@@ -13,7 +13,7 @@ import numpy as np
 from mantile.equations.checks import INSUFFICIENT, INVALID, OVERLOADED
 from mantile.equations.correction import SHARES
 from mantile.equations.graph import EstimateGraph
-from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, TPOT, TTFT
+from mantile.equations.metrics import OUTPUT_TOKENS_PER_S, PREFILL_TOKENS_PER_S, TPOT, TTFT
 from mantile.equations.reasons import PLAN
 from mantile.estimates.structure import graph_of
 from mantile.graph.evaluate import Program
@@ -26,6 +26,7 @@ from mantile.library.errors import InputError
 from mantile.library.models import load_model
 from mantile.library.profiles import Library, load_library
 from mantile.library.scenario import with_own_accelerators
+from mantile.measured.coverage import RANGES
 from mantile.measured.metrics import COMPARED, PREFILL_RATE, THROUGHPUT, Array
 from mantile.measured.runs import RejectedRun, Run
 
@@ -90,12 +91,36 @@ class Batch:
         }
 
     @cached_property
+    def ranges(self) -> dict[str, tuple[Node, Node]]:
+        """Both ends of the 80 % range of each compared metric that has one, in the unit of its prediction.
+
+        Throughput is that of an accelerator, the time of a prefill as far off as its tokens per second.
+        """
+        rows, outputs = self.equations.rows, self.outputs()
+        ends = {name: (rows[f"evidence.{of}.p10"], rows[f"evidence.{of}.p90"]) for name, of in RANGES.items()}
+        accelerators = rows["serving.accelerators"]
+        rate = PREFILL_TOKENS_PER_S.worked_out(self.equations.figures)
+        prefill, (slow, fast) = outputs[COMPARED["prefill"].field], ends["prefill"]
+        of_deployment = ends["throughput"]
+        return ends | {
+            "throughput": (of_deployment[0] / accelerators, of_deployment[1] / accelerators),
+            "prefill": (prefill * rate / fast, prefill * rate / slow),
+        }
+
+    @property
+    def evidence(self) -> Node:
+        """What the ranges rest on, in words."""
+        return self.equations.rows["evidence.name"]
+
+    @cached_property
     def program(self) -> Program:
-        """The outputs, ready to run."""
-        return Program([*self.outputs().values()])
+        """The outputs, their ranges and what these rest on, ready to run."""
+        ends = (end for ends in self.ranges.values() for end in ends)
+        return Program([*self.outputs().values(), *ends, self.evidence])
 
     def predict(self, changes: Mapping[str, Any] | None = None) -> dict[Node, Array]:
-        """Values of the outputs, an array over the runs each.
+        """Values of the outputs, of both ends of their ranges and of the evidence in words, an array over the
+        runs each.
 
         Args:
             changes: values that replace those of inputs, by id.

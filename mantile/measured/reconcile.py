@@ -14,6 +14,7 @@ from mantile.equations.checks import INSUFFICIENT, INVALID
 from mantile.library.brief import Brief
 from mantile.library.errors import InputError, unknown
 from mantile.library.profiles import Library
+from mantile.measured.coverage import RANGES, coverage
 from mantile.measured.match import NOT_COMPARED, PADDING, TOLD, Batch, MatchedRun, MatchedRuns, match_runs
 from mantile.measured.metrics import (
     COMPARED,
@@ -32,6 +33,11 @@ OF_CASE = ("model", "accelerator", "framework", "precision", "parallelism", "con
 GROUPS = (*OF_CASE, "source")
 """What runs may have in common: what was asked of them, and the table or benchmark they are from."""
 
+OF_METRIC = ("measured", "predicted", "ratio", "low", "high", "inside")
+"""Columns of a metric; the last three of those that have a range."""
+NOT_PREDICTED = "NOT_PREDICTED"
+"""Reason code of runs that could not be read or predicted: what decides is missing, or the plan cannot be."""
+
 COLUMNS = [
     "id",
     "mode",
@@ -45,7 +51,8 @@ COLUMNS = [
     "gpus",
     "feasibility",
     "excluded",
-    *(f"{name}_{what}" for name in COMPARED for what in ("measured", "predicted", "ratio")),
+    "evidence",
+    *(f"{name}_{what}" for name in COMPARED for what in OF_METRIC[: None if name in RANGES else 3]),
     DERIVED,
     *(f"{PREFILL_RATE}_{what}" for what in ("measured", "predicted")),
     "version",
@@ -68,7 +75,9 @@ class Reconciliation(Brief):
         table: one row a run: id, what was asked, each metric measured, predicted and as the ratio predicted ÷
             measured; SI units, NaN where it was not measured. A throughput that nobody measured is in
             `throughput_derived`, and its ratio counts. A run with a reason code under `excluded` has no ratio
-            but of memory.
+            but of memory. Metrics that have an 80 % range also have its ends, `_low` and `_high` in the unit
+            of `_predicted`, and `_inside`, whether what was measured or derived lies between them; `evidence`
+            says what the range rests on.
         rows: number of records in the file.
         rejected: those of them that could not be read or predicted.
         source: what the runs are called.
@@ -96,6 +105,22 @@ class Reconciliation(Brief):
         derived = part[DERIVED].notna() & part["throughput_ratio"].notna()
         figures["throughput"]["derived"] = int(derived.sum())
         return {name: of_metric for name, of_metric in figures.items() if of_metric["n"]}
+
+    def coverage(self, table: pd.DataFrame | None = None) -> dict[str, dict[str, Any]]:
+        """Whether the 80 % ranges hold: how many runs lie inside those that `estimate` states for them.
+
+        Args:
+            table: a part of the table instead of all runs.
+
+        Returns:
+            by metric numbers of runs: `n` that have a range, `inside` of it, and `by_evidence`, the same two
+            by what the range rests on. Runs that are excluded and metrics without a range do not count.
+
+        Example:
+            tpot = reconcile(load_measurements("runs.csv")).coverage()["tpot"]
+            tpot["inside"] / tpot["n"]      # 0.8 where ranges hold, a fraction
+        """
+        return coverage(self.table if table is None else table)
 
     def in_units(self, table: pd.DataFrame | None = None) -> ErrorsByMetric:
         """Errors in the unit of each metric, SI, as `mantile.measured.metrics.errors_in_units` gives them.
@@ -129,9 +154,10 @@ class Reconciliation(Brief):
         return next((mode for mode, part in self.modes().items() if self.metrics(part)), None)
 
     def excluded(self) -> dict[str, int]:
-        """How many runs were predicted and are not compared, by reason code."""
+        """How many runs are not compared, by reason code; `unanswered` has the reasons in words."""
         codes = self.table["excluded"]
-        return {str(code): int(count) for code, count in codes[codes != ""].value_counts().items()}
+        counts = {str(code): int(count) for code, count in codes[codes != ""].value_counts().items()}
+        return counts | ({NOT_PREDICTED: len(self.rejected)} if self.rejected else {})
 
     def unanswered(self) -> tuple[RejectedRun, ...]:
         """The runs that are not compared, with the reason: those that could not be read or predicted, and the
@@ -207,6 +233,7 @@ class Reconciliation(Brief):
                 for mode, part in self.modes().items()
             },
             "in_units": self.in_units(aggregated if len(aggregated) else compared),
+            "coverage": self.coverage(),
             "feasibility": self.verdicts(),
             "groups": self.groups(),
             "assumptions": self.assumptions(),
@@ -333,10 +360,25 @@ def _compared(batch: Batch, changes: Mapping[str, float]) -> pd.DataFrame:
         table[f"{name}_ratio"] = ratio if of_memory else ratio.where(~excluded)
     reported = np.isfinite(table["throughput_measured"])
     table[DERIVED] = np.where(reported, np.nan, batch.derived_throughput)
+    table["evidence"] = values[batch.evidence].astype(str)
+    for name, ends in batch.ranges.items():
+        _judge_range(table, name, *(values[end] for end in ends))
     _note_input_tokens(table, batch.derived_throughput)
     for what in ("measured", "predicted"):
         table[f"{PREFILL_RATE}_{what}"] = table["input_tokens"].astype(float) / table[f"prefill_{what}"]
     return table[[*COLUMNS, "why"]]
+
+
+def _judge_range(table: pd.DataFrame, name: str, low: Array, high: Array) -> None:
+    """Fill in the range of a metric, and whether what a run measured lies in it; nothing where it is not
+    known."""
+    predicted = table[f"{name}_predicted"].notna()
+    for what, end in (("low", low), ("high", high)):
+        table[f"{name}_{what}"] = pd.to_numeric(pd.Series(end), errors="coerce").where(predicted)
+    ends = table[f"{name}_low"], table[f"{name}_high"]
+    known = table[f"{name}_ratio"].notna() & ends[0].notna() & ends[1].notna()
+    inside = reference(table, name).between(*ends)
+    table[f"{name}_inside"] = inside.astype("boolean").where(known)
 
 
 MOST_ABOVE = 1.25

@@ -22,6 +22,7 @@ from rich.text import Text
 
 from mantile.cli.output import look
 from mantile.cli.output.tables import new_table, number, open_console
+from mantile.measured.coverage import held
 from mantile.measured.metrics import COMPARED, ERROR_FIGURES, IN_UNITS, PREFILL_RATE, labelled
 from mantile.measured.reconcile import GROUPS, OF_CASE, other_load, reference
 
@@ -120,7 +121,8 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
     if reconciliation.where:
         conditions, before = " ".join(reconciliation.where), number(reconciliation.before)
         where = f", where {conditions}: {number(reconciliation.rows)} of {before} runs"
-    predicted, excluded = len(reconciliation.table), sum(reconciliation.excluded().values())
+    predicted = len(reconciliation.table)
+    excluded = predicted - reconciliation.answered
     counts = f"{number(predicted)} of {number(reconciliation.rows)} runs predicted"
     counts += f", {number(excluded)} not compared" if excluded else ""
     out.print(Text(f"{reconciliation.source}{where}: {counts}", style="bold"))
@@ -131,6 +133,7 @@ def print_reconciliation(reconciliation: Reconciliation, unread: int, files: Seq
     if reconciliation.headline is not None:
         _print_errors(out, reconciliation, reconciliation.headline)
         _print_units(out, reconciliation, reconciliation.headline)
+        _print_coverage(out, reconciliation)
         _print_groups(out, reconciliation, reconciliation.headline)
         _print_extremes(out, reconciliation, reconciliation.headline)
     print_rejected(reconciliation.unanswered())
@@ -190,6 +193,24 @@ def _print_units(out: Console, reconciliation: Reconciliation, headline: str) ->
             *(number(figures[what] * metric.scale, 3) for what in ("mae", "rmse_in_units")),
             *(f"{percent(figures[what], signed=True)} %" for what in ("least", "largest")),
         )
+    out.print(table)
+
+
+def _print_coverage(out: Console, reconciliation: Reconciliation) -> None:
+    """How many runs lie inside their 80 % range, by metric and by what the range rests on."""
+    found = reconciliation.coverage()
+    if not found:
+        return
+    table = new_table("80 % range of", "evidence", "runs", "inside", "holds", right=(2, 3), keep=range(5))
+    measured = reconciliation.metrics()
+    for name, figures in found.items():
+        parts = figures["by_evidence"]
+        first = "all" if len(parts) > 1 else next(iter(parts))
+        label = labelled(name, measured[name]).label
+        for words, counts in ({first: figures} | (parts if len(parts) > 1 else {})).items():
+            numbers = (number(counts["n"]), number(counts["inside"]), held(counts["n"], counts["inside"]))
+            table.add_row(label if words == first else "", words, *numbers)
+        table.add_section()
     out.print(table)
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from mantile.graph.quantity import Input, Named, Quantity, Span, absolute, logarithm, span
+from mantile.graph.quantity import Input, Named, Quantity, Span, absolute, all_of, logarithm, span, where
+from mantile.measured.coverage import RANGES
 from mantile.measured.metrics import DERIVED, ComparedMetric
 from mantile.measured.reconcile import other_load
 from mantile.measured.report.contents import (
@@ -47,6 +48,7 @@ ASKED = {
 
 _ORIGIN = {"version": 90, "date": 84, "reference": 260, "assumptions": 520}
 _COMPARED = {"measured": 84, "predicted": 84, "ratio": 66, "error": 76}
+_RANGE = {"low": 84, "high": 84, "inside": 66}
 _WORKINGS = {"|error|": 76, "|ln ratio|": 76}
 
 _LOOKS = {
@@ -58,10 +60,16 @@ _ERROR_LOOKS = {
     what: style.VALUE.but(form=form)
     for what, form in (("ratio", RATIO), ("error", SIGNED), ("|error|", PERCENT), ("|ln ratio|", RATIO))
 }
+_INSIDE = style.VALUE.but(form=COUNT)
 _METRIC_LOOKS = {
     (name, what): style.VALUE.but(colour=colour, form=form)
     for name, form in FORMS.items()
-    for what, colour in (("measured", style.INPUT), ("predicted", style.GREY))
+    for what, colour in (
+        ("measured", style.INPUT),
+        ("predicted", style.GREY),
+        ("low", style.GREY),
+        ("high", style.GREY),
+    )
 }
 
 
@@ -91,8 +99,9 @@ def runs_sheet(report: Report) -> RunCells:
     add_title_rows(
         sheet,
         "Every run that was predicted. Blue: as measured. Grey: as predicted when this file was made, or "
-        "derived from TTFT and TPOT in place of measured. "
-        "Black: formulas; all errors of Summary and Groups are worked out from them.",
+        "derived from TTFT and TPOT in place of measured; low and high: the 80 % range. "
+        "Black: formulas; inside is 1 where measured lies in the range; all errors of Summary and "
+        "Groups are worked out from them.",
         list(widths.values()),
         (TOP, 1),
     )
@@ -113,17 +122,26 @@ def runs_sheet(report: Report) -> RunCells:
 def _widths(report: Report) -> dict[str, int]:
     """All columns in their order, with their widths."""
     compared, workings = (
-        {f"{metric.name}_{what}": width for metric in report.metrics for what, width in parts.items()}
-        for parts in (_COMPARED, _WORKINGS)
+        {
+            f"{metric.name}_{what}": width
+            for metric in report.metrics
+            for what, width in of(metric.name).items()
+        }
+        for of in (_compared, lambda name: _WORKINGS)
     )
     return {column: width for column, (_, width) in ASKED.items()} | compared | _ORIGIN | workings
+
+
+def _compared(metric: str) -> dict[str, int]:
+    """What a metric has for each run, with widths."""
+    return _COMPARED | (_RANGE if metric in RANGES else {})
 
 
 def _heads(report: Report, sheet: Sheet, columns: dict[str, int]) -> None:
     """The metric above its columns, and the heads."""
     for metric in report.metrics:
         title = f"{metric.label}, {style.shown_unit(metric.unit)}"
-        for parts in (_COMPARED, _WORKINGS):
+        for parts in (_compared(metric.name), _WORKINGS):
             for what in parts:
                 first = what == next(iter(parts))
                 look = style.BLOCK_HEAD.but(left=(style.THIN, style.HAIRLINE) if first else None)
@@ -179,6 +197,38 @@ def _metric_cells(
             cells.figures[column].append(quantity)
         else:
             cells.figures[column].append(add_value(book, *place, quantity.id, "", _ERROR_LOOKS[what]))
+    if metric.name in RANGES:
+        _range_cells(book, sheet, row, metric, run, cells, shown["measured"] if compared else None)
+
+
+def _range_cells(
+    book: Book,
+    sheet: Sheet,
+    row: int,
+    metric: ComparedMetric,
+    run: Mapping[Any, Any],
+    cells: RunCells,
+    measured: Input | None,
+) -> None:
+    """Both ends of the 80 % range, and whether what was measured lies between them; empty where the range is
+    not known."""
+    ends: list[Input] = []
+    for what in ("low", "high"):
+        column = f"{metric.name}_{what}"
+        value = run[column] * metric.scale
+        value, look = value if math.isfinite(value) else "", _METRIC_LOOKS[metric.name, what]
+        ends.append(add_value(book, sheet, row, cells.columns[column], f"run.{row}.{column}", value, look))
+        cells.figures[column].append(ends[-1])
+    column = f"{metric.name}_inside"
+    name, place = f"run.{row}.{column}", (sheet, row, cells.columns[column])
+    inside: Named
+    if measured is None or "" in [end.value for end in ends]:
+        inside = add_value(book, *place, name, "", _INSIDE)
+    else:
+        between = where(all_of(measured >= ends[0], measured <= ends[1]), 1, 0)
+        inside = Quantity(name, "Inside the range", "flag", between)
+        book.add_quantity(*place, inside, _INSIDE)
+    cells.figures[column].append(inside)
 
 
 def _error_formulas(name: str, measured: Input, predicted: Input) -> dict[str, Quantity]:

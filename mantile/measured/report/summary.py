@@ -113,7 +113,7 @@ def _subtitle(report: Report) -> str:
     source = Path(reconciliation.source).name or "measured runs"
     conditions = f" · where {' '.join(reconciliation.where)}" if reconciliation.where else ""
     counts = " and ".join(f"{len(part):,} {mode}" for mode, part in report.modes.items())
-    excluded = sum(reconciliation.excluded().values())
+    excluded = len(reconciliation.table) - reconciliation.answered
     apart = f", {excluded:,} not compared" if excluded else ""
     predicted = f"{len(reconciliation.table):,} of {reconciliation.rows:,} records predicted{apart}: {counts}"
     return f"{source}{conditions} · {predicted} · Mantile {__version__}"
