@@ -124,6 +124,10 @@ _BESIDE = (
 """Words of drivers and tables beside the name of a chip: who makes it, its memory, its form."""
 
 
+_GRAPHICS = {"8060s": "ryzen-ai-max-395"}
+"""Chips by the graphics in them, as drivers have it."""
+
+
 @cache
 def find_accelerator(name: str) -> Accelerator:
     """An accelerator by one of the names it goes by: b200_sxm, gb200, RTX 4090, M2 Ultra 76-Core GPU 192GB,
@@ -147,6 +151,7 @@ def find_accelerator(name: str) -> Accelerator:
         f"rtx-{bare}",
         f"{bare}-bw",
         f"{bare}-80gb-sxm",
+        _GRAPHICS.get(bare, bare),
     ]
     if _RUNNER.search(lower) and not library.keys() & {*candidates}:
         return find_accelerator(_RUNNER.sub("", lower))
