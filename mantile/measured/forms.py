@@ -46,6 +46,14 @@ class Form(Strict):
     ratio: Literal["around", "below"] | None = None
     rows: Literal["serving", "llama-bench", "inferencex"] = Field("serving", alias="as")
 
+    @property
+    def documented(self) -> str:
+        """The line of the form in mantile/measured/README.md."""
+        ways = "; or ".join(
+            ", ".join(" or ".join(f"`{key}`" for key in keys.split("|")) for keys in way) for way in self.has
+        )
+        return f"| `{self.id}` | {self.name} | {ways} |"
+
     def fits(self, record: Any) -> bool:
         """Whether a record is of the form."""
         return any(

@@ -18,6 +18,7 @@ from mantile.library.errors import InputError
 from mantile.measured.forms import Cells, Form, cells_of, form_of
 from mantile.measured.metric_columns import why_unread
 from mantile.measured.runs import Metrics
+from mantile.measured.spellings import find_accelerator
 from mantile.measured.syntax import records_of, syntax_of
 
 MOST_FILES = 10_000  # of one folder or archive
@@ -147,7 +148,7 @@ class Stated:
     """What is stated beside files.
 
     Args:
-        fields: by flags; these count more than a file.
+        fields: by flags; these count where a file is silent, that of the model always.
         lines: by launch line and client's line; these count where a file is silent.
         scenario: further fields of a scenario that the launch line says.
     """
@@ -271,7 +272,7 @@ def missing_of(runs: Sequence[MeasuredRow]) -> tuple[str, ...]:
 # --- one run ------------------------------------------------------------------------------------------------
 
 
-def _run(name: str, form: Form, cells: Cells, beside: Stated) -> MeasuredRow:
+def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredRow:
     """A run with what follows from its figures and what is stated beside it."""
     given, notes = dict(cells.fields), list(cells.notes)
     lines = dict(beside.lines)
@@ -282,10 +283,13 @@ def _run(name: str, form: Form, cells: Cells, beside: Stated) -> MeasuredRow:
             lines = read_client(str(given["client_line"]))
         except InputError as error:
             notes.append(f"the line of the client in the file is not read: {error}")
-    for field_, value in beside.fields.items():
-        if given.get(field_) not in (None, value):
-            notes.append(f"{field_} is {value} as stated; the file has {given[field_]}")
-        given[field_] = value
+    for name, value in beside.fields.items():
+        found = given.get(name)
+        counts = found is None or name == "model" or (name == "accelerator" and not _known_chip(str(found)))
+        if found is not None and found != value:
+            verb = "is" if counts else "is not"
+            notes.append(f"{name} {verb} {value}, as stated: the file has {found}")
+        given |= {name: value} if counts else {}
     given = {key: value for key, value in lines.items() if value is not None} | given
     for step in (_load, _lengths, _single_stream, _devices, _rates, _waits):
         step(given, form, notes)
@@ -297,7 +301,15 @@ def _run(name: str, form: Form, cells: Cells, beside: Stated) -> MeasuredRow:
     metrics = {key: float(given[key]) for key in FIGURES if isinstance(given.get(key), int | float)}
     if not metrics and not excluded:
         excluded = "nothing that was measured is in it"
-    return MeasuredRow(name, fields, metrics, tuple(dict.fromkeys(notes)), excluded)
+    return MeasuredRow(identifier, fields, metrics, tuple(dict.fromkeys(notes)), excluded)
+
+
+def _known_chip(name: str) -> bool:
+    """Whether the library has a chip that a file names."""
+    try:
+        return bool(find_accelerator(name.partition(",")[0]))
+    except InputError:
+        return False
 
 
 def _load(given: dict[str, Any], form: Form, notes: list[str]) -> None:
@@ -368,7 +380,8 @@ def _single_stream(given: dict[str, Any], form: Form, notes: list[str]) -> None:
         return
     seconds = given.get("stream_s") or (prompt + generated) / rate
     if prompt and generated:
-        given |= {"input_tokens": prompt, "output_tokens": generated, "e2e_s": seconds}
+        given["e2e_s"] = seconds
+        given |= {"input_tokens": prompt, "output_tokens": generated}
         notes.append("prompt and generation in one time: neither rate is known")
     elif prompt:
         given |= {"input_tokens": prompt, "prefill_tokens_per_s": rate, "prefill_s": seconds}
