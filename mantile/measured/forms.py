@@ -34,7 +34,7 @@ class Form(Strict):
     name: str
     has: tuple[tuple[str, ...], ...] = Field(min_length=1)
     each: str | None = None
-    read: dict[str, str]
+    read: dict[str, str] = Field(default_factory=dict)
     split: dict[str, str] = Field(default_factory=dict)
     when: dict[str, dict[str, dict[str, Any]]] = Field(default_factory=dict)
     constants: dict[str, Any] = Field(default_factory=dict, alias="is")
@@ -42,6 +42,7 @@ class Form(Strict):
     known: dict[str, str] = Field(default_factory=dict)
     notes: tuple[str, ...] = ()
     apart: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    refused: str = ""
     drawn: float | None = None
     ratio: Literal["around", "below"] | None = None
     rows: Literal["serving", "llama-bench", "inferencex"] = Field("serving", alias="as")

@@ -7,18 +7,21 @@ from pathlib import Path
 
 from mantile.library.errors import InputError
 from mantile.measured.forms import form_table
-from mantile.measured.load import measurements_of_text
+from mantile.measured.load import load_measurements, measurements_of_text
 from mantile.measured.reading import (
     ASKED,
     FIGURES,
     MeasuredRow,
     Read,
     Stated,
+    is_many,
     missing_of,
     recognised,
     stated,
     texts_of,
 )
+from mantile.measured.runs import Measurements
+from mantile.records.store import is_database
 
 
 def read_runs(
@@ -50,7 +53,10 @@ def read_stated(paths: Sequence[str | Path], beside: Stated) -> tuple[Read, ...]
     """The same with what is stated beside the files."""
     found: list[Read] = []
     problems: list[InputError] = []
-    for name, text in texts_of(paths):
+    databases = [path for path in map(Path, paths) if not is_many(path) and is_database(path)]
+    found += [_of_measurements(str(path), load_measurements(path)) for path in databases]
+    others = [path for path in map(Path, paths) if path not in databases]
+    for name, text in texts_of(others) if others or not paths else ():
         try:
             if isinstance(text, InputError):
                 raise text
@@ -59,7 +65,7 @@ def read_stated(paths: Sequence[str | Path], beside: Stated) -> tuple[Read, ...]
             problems.append(error)
             reason = str(error).removeprefix(f"{name}: ")
             found.append(Read(name, "not read", (), rejected=((name, reason),)))
-    if len(problems) == len(found):
+    if problems and len(problems) == len(found):
         if len(found) == 1:
             raise problems[0]
         raise InputError(f"none of {len(found)} files can be read; the first: {problems[0]}")
@@ -79,7 +85,7 @@ def read_text_of(name: str, text: str, beside: Stated) -> Read:
 def _table_of_runs(name: str, text: str, beside: Stated) -> Read:
     """A table of runs that `load` reads, in our own columns or in those of others."""
     try:
-        measured = measurements_of_text(name, text, beside)
+        return _of_measurements(name, measurements_of_text(name, text, beside))
     except InputError as error:
         if "expected a .csv" not in str(error):
             raise
@@ -88,6 +94,10 @@ def _table_of_runs(name: str, text: str, beside: Stated) -> Read:
             f"{name}: in no form that is known; expected the output of one of {known}; or a table of runs, "
             ".csv, .json or .yaml"
         ) from None
+
+
+def _of_measurements(name: str, measured: Measurements) -> Read:
+    """Runs that are read already."""
     runs = []
     for run in measured.runs:
         data = run.model_dump(exclude_none=True)

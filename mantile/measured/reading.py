@@ -63,7 +63,9 @@ _OTHERS = {"concurrency": "--concurrency", "kv_dtype": "--kv-dtype", "prompts": 
 _ALSO = ("framework_version", "kv_dtype", "prompts", "length_range_ratio")
 _WORKERS = ("prefill_workers", "decode_workers")
 _NAMES = ("id", "row_id", "run_id")
-_PLAN = ("tp", "pp", "ep", "dp", "attention_dp", "kv_dtype", "weights_dtype")
+_PLAN = ("tp", "pp", "ep", "dp", "attention_dp")
+_WORDS = ("kv_dtype", "weights_dtype", "speculation")
+"""What is taken as it is stated, in the words of a scenario."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -215,6 +217,8 @@ def recognised(name: str, text: str, beside: Stated) -> tuple[Read, Form] | None
         form = form_of(records[0]) if records else None
         if form is None:
             return None
+        if form.refused:
+            raise InputError(f"{name}: {form.refused}")
         return _read(name, form, records, beside, clock), form
 
 
@@ -399,6 +403,10 @@ def _devices(given: dict[str, Any], form: Form, notes: list[str]) -> None:
         given.setdefault("gpus", 1)
         given["tp"] = 1
         given["pp"] = given["gpus"]
+    ranks, groups = given.get("tp"), given.get("server_dp")
+    if groups and groups > 1:
+        over = given.get("attention_over_ranks") and ranks and ranks % groups == 0
+        given |= {"tp": ranks // groups, "attention_dp": groups} if over and ranks else {"dp": groups}
     if form.id != "inferencex":
         return
     apart = str(given.pop("apart", "")).lower() == "true"
@@ -477,7 +485,7 @@ def row_of(run: MeasuredRow, form: Form, beside: Stated) -> dict[str, Any]:
 
     Args:
         form: of the file.
-        beside: what is stated of it; a plan and formats of that are taken as they are.
+        beside: what is stated of it; formats of that are taken as they are.
     """
     held, given = {**form.assumes, **run.fields}, {**beside.lines, **beside.fields}
     row = {
@@ -507,8 +515,10 @@ def row_of(run: MeasuredRow, form: Form, beside: Stated) -> dict[str, Any]:
     row["dp_attention"] = held.get("attention_dp")
     row["concurrency"] = row["concurrency"] or ""
     if form.rows == "serving":
-        row |= {"num_prompts": held.get("prompts"), "kv_dtype": row["kv_dtype"] or ""}
-        scenario = {name: given[name] for name in _PLAN if given.get(name) not in (None, "checkpoint")}
+        row |= {"num_prompts": held.get("prompts"), "kv_dtype": held.get("kv_dtype") or ""}
+        scenario = {name: held[name] for name in _PLAN if name in held}
+        scenario |= {name: given[name] for name in _WORDS if given.get(name) not in (None, "checkpoint")}
+        row["spec_decode"] = None if "speculation" in scenario else held.get("speculation")
         if "length_range_ratio" in held:
             scenario["length_range_ratio"] = held["length_range_ratio"]
         row["scenario"] = {**beside.scenario, **scenario}
@@ -537,6 +547,9 @@ def _excluded(given: Mapping[str, Any]) -> str:
     """Why a run cannot be compared."""
     if given.get("completed") == 0:
         return "no request succeeded"
+    if (given.get("acceptance_length") or 1) > 1 and not given.get("speculation"):
+        accepted = given["acceptance_length"]
+        return f"tokens were drafted ({accepted:g} a step); what drafts is not stated (--launched)"
     if given.get("apart") and not all(given.get(name) for name in _WORKERS):
         split = (given.get("prefill_gpus"), given.get("decode_gpus"))
         known = f"; by its rates {split[0]} accelerators prefill and {split[1]} decode" if all(split) else ""
