@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tarfile
+import time
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -483,3 +484,65 @@ def test_the_table_of_forms_is_as_documented() -> None:
     text = (Path(mantile.__file__).parent / "measured" / "README.md").read_text(encoding="utf-8")
     documented = [line for line in text.splitlines() if line.startswith("| `")]
     assert documented == [form.documented for form in form_table().forms]
+
+
+def test_what_would_make_an_answer_wrong_is_set_apart(tmp_path: Path) -> None:
+    """Predictions are no measurements; attention-DP divides the ranks; drafts; prompts after a context."""
+    header = "model,isl,osl,concurrency,tokens/s/gpu,tokens/s/user,num_total_gpus,tp\nm,1,1,1,1,1,1,1\n"
+    with pytest.raises(InputError, match="predictions of aiconfigurator, no measurements"):
+        read(tmp_path, header)
+    server = {
+        "tp_size": 8,
+        "dp_size": 4,
+        "enable_dp_attention": True,
+        "model_path": "dsr1",
+        "quantization": "fp8",
+    }
+    run = one(tmp_path, SGLANG | {"server_info": server}, accelerator="h200")
+    assert (run.fields["tp"], run.fields["attention_dp"], run.excluded) == (2, 4, "")
+    (placed,) = load_measurements(tmp_path / "x.log", beside=stated(accelerator="h200")).runs
+    assert (placed.tp, placed.attention_dp, placed.weights_dtype) == (2, 4, "fp8-block")
+    drafted = SGLANG | {"accept_length": 2.5, "server_info": server}
+    assert "tokens were drafted (2.5 a step)" in one(tmp_path, drafted, accelerator="h200").excluded
+    deep = LLAMA_ROWS[0].replace("512,0,0", "512,0,4096")
+    assert "behind tokens in the KV cache" in one(tmp_path, f"{LLAMA_KEYS}\n{deep}").excluded
+
+
+def test_a_table_of_runs_is_read_by_the_same_door(tmp_path: Path) -> None:
+    """Its columns are those of others or our own; what it lacks is stated by flags and lines."""
+    table = "model,quantization,backend,isl,osl,conc,throughput_tokens_per_sec_per_gpu,tpot_p50_ms,colour\n"
+    table += "llama-3.1-8b,bf16,vllm,512,64,8,900,7.5,red\n"
+    path = tmp_path / "runs.csv"
+    path.write_text(table)
+    (found,) = read_runs(path, accelerator="h100", tp=2)
+    (run,) = found.runs
+    assert found.form == "runs" and list(found.unread) == ["colour"]
+    assert run.metrics == {"tpot_p50_s": 0.0075, "output_tokens_per_s_per_accelerator": 900}
+    beside = stated("vllm serve Qwen/Qwen3-32B -tp 4 --max-num-seqs 7", accelerator="h100")
+    (placed,) = load_measurements(path, beside=beside).runs
+    assert (placed.tp, placed.max_requests) == (4, 7)
+    with pytest.raises(InputError, match="--weights-dtype is for a table that names none"):
+        read_runs(path, accelerator="h100", tp=2, weights_dtype="fp8")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "INSERT INTO llama_bench (build_commit) VALUES ('" + "a''" * 50_000,
+        "|\n" * 100_000,
+        "==a" + "=" * 100_000 + "x",
+        json.dumps(VLLM | {"errors": [{"a": 1}] * 50_000}),
+        '{"a":' * 500 + "1" + "}" * 500,
+        "Metric,avg\n" + "a" + " " * 100_000 + "x,1\n",
+    ],
+)
+def test_hostile_texts_end_soon(text: str, tmp_path: Path) -> None:
+    """Read, or refused by name, within seconds."""
+    path = tmp_path / "x.txt"
+    path.write_text(text)
+    begun = time.process_time()
+    try:
+        read_runs(path)
+    except InputError as error:
+        assert "x.txt" in str(error)
+    assert time.process_time() - begun < 5

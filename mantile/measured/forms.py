@@ -20,6 +20,7 @@ from mantile.measured.syntax import flat, holds
 UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "percent": 1e-2, "mean": 1.0}
 UNITS |= {"GB": 1e9, "GiB": 2.0**30, "MB": 1e6, "seconds": 1.0, "milliseconds": 1e-3}
 """What a figure is multiplied by to be SI."""
+_LONGEST_TEXT = 1_000
 OF_KEY, OF_ALL = "unit", "mean"
 """Behind a field: the key `.unit` beside the figure says its unit; the mean of all keys counts."""
 _STAT = r"(?P<stat>mean|avg|average|median|p\d\d)"
@@ -170,7 +171,7 @@ def _split(form: Form, cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for pattern, parts in form.split.items():
         for key in _matching(pattern, cells):
             text = cells[key][0] if isinstance(cells[key], list) and cells[key] else cells[key]
-            if match := re.fullmatch(parts, str(text)):
+            if match := re.fullmatch(parts, str(text)[:_LONGEST_TEXT]):
                 yield from ((name, value) for name, value in match.groupdict().items() if value is not None)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from mantile.library.clock import Clock
 from mantile.library.documents import parse_json, parse_yaml, read_text
 from mantile.library.errors import InputError
-from mantile.measured.dialects import Reader, names_field, reader_named, reader_of
+from mantile.measured.dialects import Reader, names_field, reader_named, reader_of, serving
 from mantile.measured.metric_columns import why_unread
 from mantile.measured.reading import Stated, is_many, recognised, row_of, texts_of
 from mantile.measured.recorded import recorded_runs
@@ -135,9 +135,11 @@ def _measurements(path: str, text: str, clock: Clock, beside: Stated) -> Measure
                 "of it"
             )
         records = [Row({**record, field: value}) for record in records]
-    lines = {key: value for key, value in beside.lines.items() if not names_field(records[0], key)}
+    lines = {key: value for key, value in beside.in_tables.items() if not names_field(records[0], key)}
     records = [Row({**record, **lines}) for record in records] if lines else records
     read = reader_of(records[0], path)
+    if beside.scenario and read == serving:
+        records = [Row({**record, "scenario": beside.scenario}) for record in records]
     rows = []
     for number, record in enumerate(records, 1):
         names = [record.get(column) for column in ("id", "row_id", "run_id")]

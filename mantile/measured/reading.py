@@ -159,8 +159,12 @@ class Stated:
     lines: Mapping[str, Any] = field(default_factory=dict)
     scenario: Mapping[str, Any] = field(default_factory=dict)
 
-    def __bool__(self) -> bool:
-        return bool(self.fields or self.lines or self.scenario)
+    @property
+    def in_tables(self) -> dict[str, Any]:
+        """What lines state, as columns of a table of runs."""
+        named = {name.removesuffix("_asked"): value for name, value in self.lines.items()}
+        columns = (*_DECIDES, *_PLAN, "kv_dtype", "concurrency")
+        return {name: value for name, value in named.items() if name in columns and value != "checkpoint"}
 
 
 def stated(launched: str | None = None, client: str | None = None, **fields: Any) -> Stated:
@@ -554,6 +558,8 @@ def _excluded(given: Mapping[str, Any]) -> str:
         split = (given.get("prefill_gpus"), given.get("decode_gpus"))
         known = f"; by its rates {split[0]} accelerators prefill and {split[1]} decode" if all(split) else ""
         return f"expected how many prefill workers there are, and decode workers{known}"
+    if given.get("prompt_tokens") and given.get("depth_tokens"):
+        return "the prompt was timed behind tokens in the KV cache, which is not covered"
     lacks = [f"{name} ({flag})" for name, flag in _DECIDES.items() if given.get(name) is None]
     if given.get("apart"):
         lacks = [lack for lack in lacks if not lack.startswith("tp ")]

@@ -24,11 +24,11 @@ from mantile.measured.tables import MAX_CELLS, MAX_COLUMNS
 _METRIC = re.compile(r"^((?:\w+_)?(?:vllm|sglang):\w+)(?:\{(.*)\})? (\S+)", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ONE_VALUE = ("tp_rank", "pp_rank", "moe_ep_rank")  # ranks that hold one figure together
-_INSERT = re.compile(r"INSERT INTO \w+ \(([^)]*)\) VALUES \(((?:'(?:[^']|'')*'|[^')])*)\)", re.IGNORECASE)
-_SQL_VALUE = re.compile(r"'((?:[^']|'')*)'|([^,\s]+)")
+_INSERT = re.compile(r"INSERT INTO \w+ \(([^)]*)\) VALUES \(((?:'[^']*'|[^')])*)\)", re.IGNORECASE)
 _TITLE = re.compile(r"^[=-]{2,} *([^=\-].*?) *[=-]{2,}$|^= +(\S.*)$")
 _PAIR = re.compile(r"^\W*([A-Za-z][^:|]{1,80}?) *:[ \t]*(\S.*)$")
-_RULE = re.compile(r"^\|[\s:|-]+\|$", re.MULTILINE)
+_RULE = re.compile(r"^\|[ :|-]+\|$", re.MULTILINE)
+_LONGEST_LINE, _LONGEST_KEY, _MOST_ITEMS, _DEEPEST = 1_000, 300, 100, 60
 _WITH_UNIT = re.compile(r"^(.*?) *\(([^()]*)\)$")
 
 
@@ -76,15 +76,24 @@ def records_of(text: str, syntax: str, name: str, clock: Clock) -> list[Any]:
 
 
 def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """The leaves of plain objects by path; a list of plain values is a leaf.
+    """The leaves of plain objects by path; a list of plain values is a leaf, and so is one of many objects,
+    such as the figures of each request. Keys of absurd length are left out.
 
     >>> dict(flat({"a": {"b": 1}, "c": [2, 3]}))
     {'a.b': 1, 'c': [2, 3]}
     """
-    if isinstance(value, Mapping):
+    if len(path) > _LONGEST_KEY:
+        return
+    shallow = path.count(".") < _DEEPEST
+    if isinstance(value, Mapping) and shallow:
         for key, inner in value.items():
             yield from flat(inner, f"{path}.{key}" if path else str(key))
-    elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
+    elif (
+        isinstance(value, list)
+        and shallow
+        and len(value) <= _MOST_ITEMS
+        and any(isinstance(item, Mapping) for item in value)
+    ):
         for place, inner in enumerate(value):
             yield from flat(inner, f"{path}.{place}")
     else:
@@ -173,7 +182,9 @@ def _of_metrics(blocks: list[list[list[str]]]) -> Row:
     for header, *lines in blocks:
         place = header.index("Metric")
         for line in lines:
-            named = _WITH_UNIT.match(line[place].strip())
+            named = _WITH_UNIT.match(line[place].strip()[:_LONGEST_KEY]) if place < len(line) else None
+            if named is None and place >= len(line):
+                continue
             label, unit = named.groups() if named else (line[place].strip(), "")
             start = plain_name(label)
             if place:
@@ -199,7 +210,7 @@ def _markdown(text: str) -> Iterator[Row]:
     for line in text.splitlines():
         if not line.lstrip().startswith("|"):
             header = []
-            if found := _PAIR.match(line.strip()):
+            if found := _PAIR.match(line.strip()[:_LONGEST_LINE]):
                 for row in rows:
                     row.setdefault(found[1], found[2])
             continue
@@ -214,7 +225,7 @@ def _markdown(text: str) -> Iterator[Row]:
 def _inserted(text: str) -> Iterator[Row]:
     """The rows that statements insert into a table."""
     for columns, values in _INSERT.findall(text):
-        cells = [quoted.replace("''", "'") or bare for quoted, bare in _SQL_VALUE.findall(values)]
+        cells = next(csv.reader([values.replace("\n", " ")], quotechar="'", skipinitialspace=True), [])
         yield Row(dict(zip((name.strip() for name in columns.split(",")), cells, strict=False)))
 
 
@@ -227,6 +238,8 @@ def _labelled(text: str) -> Iterator[Row]:
     cells: dict[str, Any] = {}
     columns: dict[str, str] = {}
     for line in text.splitlines():
+        if len(line) > _LONGEST_LINE:
+            continue
         title, pair = _TITLE.match(line.strip()), _PAIR.match(line)
         label = (title[1] or title[2]) if title else pair[1] if pair else ""
         name = plain_name(label)
