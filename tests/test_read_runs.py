@@ -440,6 +440,12 @@ def test_folders_and_archives_in_one_command(tmp_path: Path) -> None:
         assert [len(one.runs) for one in read_runs(tmp_path / archive)] == [*[1] * 199, 0]
     again = load_measurements(table).runs  # what measured writes, reconcile reads
     assert len(again) == 199 and again[3].metrics.tpot_s == pytest.approx(8e-3)
+    at_rate = VLLM | {"max_concurrency": None, "request_rate": 2}
+    (folder / "000").write_text(json.dumps(at_rate))
+    shown = CliRunner().invoke(app, ["measured", str(folder / "000"), *flags[:6], "-o", str(table)])
+    (run,) = load_measurements(table).runs
+    assert (run.request_rate, run.concurrency, run.framework) == (2, None, "vllm")
+    assert "000: vllm, 1 runs" in shown.output and "all.csv: written" in shown.output
     measured = load_measurements(folder, beside=stated(accelerator="h100", tp=2, weights_dtype="bf16"))
     assert len(measured.runs) == 199 and [one.id for one in measured.rejected] == ["999"]
 

@@ -64,7 +64,8 @@ def reader_of(record: Row, name: str) -> Reader:
     for needs, reader in _READERS:
         if needs <= set(record):
             return reader
-    if set(_renamed(record)) >= _SERVING:
+    named = set(_renamed(record))
+    if named >= _SERVING - ({"concurrency"} if "request_rate" in named else set()):
         return serving
     raise InputError(f"{name}: not a form of measured runs that is known; {_nearest(record)}")
 
@@ -158,7 +159,7 @@ def _weights(record: Row, model: str, accelerator: Accelerator, notes: list[str]
 
 def _load(record: Row) -> Record:
     """Requests in flight, or those that arrive per second."""
-    held = {"concurrency": whole(record["concurrency"])} if record["concurrency"] else {}
+    held: Record = {"concurrency": whole(record["concurrency"])} if record.get("concurrency") else {}
     return held | _rate(record)
 
 

@@ -12,6 +12,7 @@ from rich.text import Text
 from mantile.cli.output.runs import print_unused
 from mantile.cli.output.tables import new_table, number, open_console
 from mantile.library.files import replacing
+from mantile.measured.forms import form_table
 from mantile.measured.reading import ASKED, FIGURES, MeasuredRow, Read, flag_of
 
 _MOST_RUNS = 40  # lines of one file; --json and -o have all
@@ -121,14 +122,19 @@ def write_runs(reads: Sequence[Read], path: Path) -> None:
     Raises:
         InputError: if it cannot be written; nothing half-written stays behind.
     """
-    held = [(read, run) for read in reads for run in read.runs]
-    known = {name for _, run in held for name in (*run.fields, *run.metrics)}
+    assumed = {form.id: form.assumes for form in form_table().forms}
+    held = [
+        (read, run, assumed.get(read.form, {}) | dict(run.fields) | dict(run.metrics))
+        for read in reads
+        for run in read.runs
+    ]
+    known = {name for _, _, cells in held for name in cells}
     names = [name for name in (*ASKED, *FIGURES) if name in known]
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["id", "source", "form", *(_COLUMNS.get(name, name) for name in names), "excluded"])
-    for read, run in held:
-        cells = [run.metrics.get(name, run.fields.get(name, "")) for name in names]
+    for read, run, values in held:
+        cells = [values.get(name, "") for name in names]
         name = f"{read.file}: {run.id}" if len(reads) > 1 else run.id
         writer.writerow([name, read.file, read.form, *cells, run.excluded])
     with replacing(path) as temporary:
