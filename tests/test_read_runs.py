@@ -552,3 +552,14 @@ def test_hostile_texts_end_soon(text: str, tmp_path: Path) -> None:
     except InputError as error:
         assert "x.txt" in str(error)
     assert time.process_time() - begun < 5
+
+
+def test_words_where_numbers_are_expected(tmp_path: Path) -> None:
+    """Are left out, with a word on each; what remains is read."""
+    wrong = {"completed": "many", "max_concurrency": -3, "mean_ttft_ms": [], "mean_tpot_ms": float("inf")}
+    run = one(tmp_path, VLLM | wrong | {"model_id": 7})
+    assert not {"completed", "ttft_s", "tpot_s"} & {*run.fields, *run.metrics}
+    assert any("completed is 'many': expected a number" in note for note in run.notes)
+    assert run.metrics["output_tokens_per_s"] == 600 and run.fields["concurrency"] == 64
+    traced = one(tmp_path, SGLANG | {"request_rate": "trace", "max_concurrency": None, "concurrency": None})
+    assert "concurrency" not in traced.fields and "request_rate (--" in traced.excluded

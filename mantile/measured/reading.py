@@ -8,13 +8,14 @@ import tarfile
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from mantile.library.brief import Brief
 from mantile.library.clock import Clock
 from mantile.library.documents import MAX_BYTES, read_text
-from mantile.library.errors import InputError
+from mantile.library.errors import InputError, quoted
 from mantile.measured.forms import Cells, Form, cells_of, form_of
 from mantile.measured.metric_columns import why_unread
 from mantile.measured.runs import Metrics
@@ -63,6 +64,12 @@ _OTHERS = {"concurrency": "--concurrency", "kv_dtype": "--kv-dtype", "prompts": 
 _ALSO = ("framework_version", "kv_dtype", "prompts", "length_range_ratio")
 _WORKERS = ("prefill_workers", "decode_workers")
 _NAMES = ("id", "row_id", "run_id")
+_TEXTS = (
+    *("model", "accelerator", "framework", "framework_version", "weights_dtype", "kv_dtype", "speculation"),
+    *("image", "date", "client_line", "ratio_meaning", "apart", "attention_over_ranks", "attention_dp"),
+    *("prefill_attention_dp", "decode_attention_dp"),
+)
+"""Fields that hold words, or yes and no."""
 _PLAN = ("tp", "pp", "ep", "dp", "attention_dp")
 _WORDS = ("kv_dtype", "weights_dtype", "speculation")
 """What is taken as it is stated, in the words of a scenario."""
@@ -249,7 +256,7 @@ def _read(name: str, form: Form, records: Sequence[Any], beside: Stated, clock: 
         unread |= {key: why for key, why in cells.unread.items() if key not in unread and key not in _NAMES}
         keys |= cells.keys
         runs.append(_run(str(named), form, cells, beside))
-    for record in records if form.each else ():
+    for record in filter(form.fits, records) if form.each else ():
         unread |= {
             f"{key}.*" if isinstance(record[key], Mapping) else key: "of the whole file"
             for key in record
@@ -260,7 +267,8 @@ def _read(name: str, form: Form, records: Sequence[Any], beside: Stated, clock: 
 
 def _each(form: Form, records: Sequence[Any]) -> Iterator[Any]:
     for record in records:
-        yield from record[form.each] if form.each else (record,)
+        held = record.get(form.each) if form.each else [record]
+        yield from (one for one in held if isinstance(one, Mapping)) if isinstance(held, list) else ()
 
 
 def missing_of(runs: Sequence[MeasuredRow]) -> tuple[str, ...]:
@@ -299,6 +307,7 @@ def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredR
             notes.append(f"{name} {verb} {value}, as stated: the file has {found}")
         given |= {name: value} if counts else {}
     given = {key: value for key, value in lines.items() if value is not None} | given
+    _require_numbers(given, notes)
     for step in (_load, _lengths, _single_stream, _devices, _rates, _waits):
         step(given, form, notes)
     _fake_zeros(given, notes)
@@ -312,6 +321,17 @@ def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredR
     return MeasuredRow(identifier, fields, metrics, tuple(dict.fromkeys(notes)), excluded)
 
 
+def _require_numbers(given: dict[str, Any], notes: list[str]) -> None:
+    """Leave out what is no number from 0 on where one is expected."""
+    for name, value in list(given.items()):
+        if name in _TEXTS or value is None:
+            continue
+        number = isinstance(value, int | float) and 0 <= value < inf
+        if not number and not (name == "request_rate" and value in (inf, "inf", "trace")):
+            given[name] = None
+            notes.append(f"{name} is {quoted(value)}: expected a number, left out")
+
+
 def _known_chip(name: str) -> bool:
     """Whether the library has a chip that a file names."""
     try:
@@ -323,7 +343,7 @@ def _known_chip(name: str) -> bool:
 def _load(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     """Prompts, concurrency and rate."""
     rate = given.get("request_rate")
-    if isinstance(rate, str) or (isinstance(rate, float) and rate == float("inf")):
+    if isinstance(rate, str) or (isinstance(rate, float) and rate == inf):
         given["request_rate"] = None
     if given.get("request_rate") == 0:
         given["request_rate"] = None
@@ -334,7 +354,7 @@ def _load(given: dict[str, Any], form: Form, notes: list[str]) -> None:
         notes.append(f"{failed} of {failed + completed} requests failed; figures are of those that succeeded")
     if form.drawn is not None and given.get("concurrency"):
         given.setdefault("prompts_per_slot", 10)
-    at_once = rate is not None and given["request_rate"] is None
+    at_once = rate in (inf, "inf")
     if given.get("concurrency") is None and not given.get("request_rate"):
         if at_once and given.get("prompts"):
             given["concurrency"] = given["prompts"]
