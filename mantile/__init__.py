@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from mantile.measured.calibrate_workbook import calibrate_workbook
     from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
+    from mantile.measured.read_runs import read_runs
     from mantile.measured.reconcile import reconcile
     from mantile.roundtrip.audit import audit
     from mantile.roundtrip.import_workbook import import_workbook
@@ -64,6 +65,7 @@ _HOMES = {  # imported on first use: `import mantile` itself costs nothing
     "optimize": "mantile.search.optimize",
     "plan": "mantile.estimates.plan",
     "read_launch": "mantile.library.launch",
+    "read_runs": "mantile.measured.read_runs",
     "reconcile": "mantile.measured.reconcile",
     "size": "mantile.search.size",
     "sweep": "mantile.estimates.sweep",
@@ -99,6 +101,7 @@ __all__ = [
     "optimize",
     "plan",
     "read_launch",
+    "read_runs",
     "reconcile",
     "size",
     "sweep",

@@ -1,16 +1,17 @@
-"""Commands on measured runs: reconcile, calibrate."""
+"""Commands on measured runs: measured, reconcile, calibrate."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args
 
 import typer
 
 from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.asked import with_own
+from mantile.cli.beside import stated_of, with_stated
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
@@ -26,14 +27,16 @@ MeasurementsArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
+        help="Measured runs: the output of a benchmark, a table, .csv, .json or .yaml, a folder or archive "
+        "of them, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 MaybeMeasurements = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="MEASUREMENTS",
-        help="Measured runs, .csv, .json or .yaml, or records, .db; conditions FIELD=VALUE may follow.",
+        help="Measured runs: the output of a benchmark, a table, .csv, .json or .yaml, a folder or archive "
+        "of them, or records, .db; conditions FIELD=VALUE may follow.",
     ),
 ]
 Template = Annotated[
@@ -132,9 +135,58 @@ _FOLDER = Path("calibrated")
 
 @app.command(
     group="Measured runs, traces and launch lines",
-    examples=("mantile reconcile runs.csv", "mantile reconcile --template > runs.yaml"),
+    examples=("mantile measured vllm.json --gpu h100 --tp 1", "mantile measured results/ -o runs.csv"),
 )
+@with_stated
+def measured(
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...",
+            help="Outputs of benchmarks, pages of metrics, tables of runs; folders, .zip or .tar.gz of them.",
+        ),
+    ],
+    beside: dict[str, Any],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE.csv", help="All runs as a table that reconcile reads."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Read files of measurements, whatever wrote them: the form of each, its runs, what is not used of it,
+    and what it does not say."""
+    for file in files:
+        if not file.is_dir():
+            must_exist(file)
+    if output is not None and (output.suffix.lower() != ".csv" or not output.parent.is_dir()):
+        raise InputError(f"{output}: expected the name of a .csv file in a folder that there is")
+    from mantile.cli.output.read import print_read, write_runs
+    from mantile.cli.output.tables import print_json, working
+    from mantile.measured.read_runs import read_stated
+
+    stated = stated_of(beside)
+    with working("reading"):
+        reads = read_stated(files, stated)
+    if output is not None:
+        write_runs(reads, output)
+    if as_json:
+        one = reads[0].to_dict() if len(reads) == 1 else {"read": [read.to_dict() for read in reads]}
+        print_json(one)
+    else:
+        print_read(reads, [output] if output else [])
+
+
+@app.command(
+    group="Measured runs, traces and launch lines",
+    examples=(
+        "mantile reconcile runs.csv",
+        "mantile reconcile vllm.json --gpu h100 --tp 1 --weights-dtype bf16 --engine vllm",
+        "mantile reconcile --template > runs.yaml",
+    ),
+)
+@with_stated
 def reconcile(
+    beside: dict[str, Any],
     measurements: MaybeMeasurements = None,
     where: Where = None,
     output: Reports = None,
@@ -142,9 +194,6 @@ def reconcile(
     override: Changes = None,
     template: Template = False,
     gate: Gates = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="MODEL", help="The model of a table that names none.")
-    ] = None,
     trusted: Trusted = None,
     as_json: AsJson = False,
 ) -> None:
@@ -153,7 +202,7 @@ def reconcile(
     if template:
         _print_template(measurements)
         return
-    path, conditions = file_and_conditions(measurements or [], where)
+    path, conditions = file_and_conditions(measurements or [], where, folders=True)
     reports = list(output or ())
     _check_reports(reports, path)
     from mantile.measured.gates import Gate, judged
@@ -161,8 +210,8 @@ def reconcile(
 
     gates = [Gate.parse(one) for text in gate or () for one in text.split(",")]
     if is_startup_table(path):
-        if conditions or reports or override or trusted or model:
-            flags = "--set, --model, --trusted and -o"
+        if conditions or reports or override or trusted or beside:
+            flags = "--set, --trusted, -o and what states fields, such as --model"
             raise InputError(f"{path}: start-up figures of servers take no conditions and none of {flags}")
         _reconcile_startups(path, tuple(profile or ()), gates, as_json)
         return
@@ -173,8 +222,9 @@ def reconcile(
     from mantile.measured.load import load_measurements
     from mantile.measured.select import select_runs
 
+    stated = stated_of(beside)
     with working(f"reading {path.name}"):
-        measured = load_measurements(path, trusted_keys(trusted), model)
+        measured = load_measurements(path, trusted_keys(trusted), beside=stated)
         runs = select_runs(measured.runs, conditions, str(path))
         library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     _require_use(profile or (), library, runs, path)
@@ -261,8 +311,10 @@ def _reconcile_startups(path: Path, profiles: tuple[str, ...], gates: Sequence[G
 
 
 @app.command(group="Measured runs, traces and launch lines", examples=("mantile calibrate runs.csv",))
+@with_stated
 def calibrate(
     measurements: MeasurementsArgument,
+    beside: dict[str, Any],
     where: Where = None,
     factor: Factors = None,
     cross_validate: LeaveOut = None,
@@ -274,12 +326,12 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
-    path, conditions = file_and_conditions(measurements, where)
+    path, conditions = file_and_conditions(measurements, where, folders=True)
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
-        if conditions or cross_validate or profile or trusted:
+        if conditions or cross_validate or profile or trusted or beside:
             raise InputError(
-                f"{path}: --where, --cross-validate, --profile and --trusted are for files of measured runs, "
-                "not for a workbook"
+                f"{path}: --where, --cross-validate, --profile, --trusted and what states fields are for "
+                "files of measured runs, not for a workbook"
             )
         _calibrate_workbook(path, None if output == _FOLDER else output, factor or [], spread, loss, as_json)
         return
@@ -296,8 +348,9 @@ def calibrate(
 
     leave_out = [_left_out(text) for text in cross_validate or ()]
     factors = [FittedFactor.parse(text) for text in factor or ()]
+    stated = stated_of(beside)
     with working(f"reading {path.name}"):
-        measured = load_measurements(path, trusted_keys(trusted))
+        measured = load_measurements(path, trusted_keys(trusted), beside=stated)
         runs = select_runs(measured.runs, conditions, str(path))
         library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
     _require_use(profile or (), library, runs, path)
@@ -418,9 +471,15 @@ def check_folder(folder: Path) -> None:
         raise InputError(f"{folder}: there is no folder {folder.parent}")
 
 
-def file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[Path, list[str]]:
+def file_and_conditions(
+    arguments: list[str], where: list[str] | None, folders: bool = False
+) -> tuple[Path, list[str]]:
     """The file of measured runs and all conditions: arguments of the form field=value that are no file are
-    conditions as well."""
+    conditions as well.
+
+    Args:
+        folders: whether a folder of such files will do.
+    """
     condition = re.compile(r"^\w+!?=")
     files = [text for text in arguments if not condition.match(text) or Path(text).is_file()]
     if not files:
@@ -430,7 +489,8 @@ def file_and_conditions(arguments: list[str], where: list[str] | None) -> tuple[
         )
     if len(files) > 1:
         raise InputError(f"{files[1]}: expected one file, and conditions of the form field=value")
-    must_exist(Path(files[0]))
+    if not (Path(files[0]).is_dir() and folders):
+        must_exist(Path(files[0]))
     texts = [*(where or ()), *(text for text in arguments if text not in files)]
     return Path(files[0]), [
         part for text in texts for part in re.split(r"\s+(?=\w+!?=)", text.strip()) if part

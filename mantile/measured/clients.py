@@ -21,6 +21,7 @@ Record = dict[str, Any]
 
 _Form = tuple[str, float, Record, str]
 UPPER_FIFTH = "lengths are drawn from 0.8 to 1 of what is stated: 0.9 of it on average"
+UNSTATED = "lengths are taken as means; how they were drawn is not stated"
 _LENGTHS: tuple[_Form, ...] = (
     (r"uniform\[0\.8", 0.9, {}, UPPER_FIFTH),
     (r"0\.8-1", 1, {}, "lengths are drawn from an upper fifth; their means are stated"),
@@ -67,11 +68,12 @@ def sent(record: Record, fields: Record, metrics: Mapping[str, float], notes: li
     known = client or ClientFlags()
     asked = lengths(record, known, notes)
     timed = any(metrics.get(name) for name in _LATENCIES)
-    asked |= prompts(record, known, fields["concurrency"], timed, notes)
+    if fields.get("concurrency"):
+        asked |= prompts(record, known, fields["concurrency"], timed, notes)
     if known.batching:
         asked["batching"] = known.batching
-    limits = most_requests(fields, notes)
-    if known.free_slot and "decode" not in fields and fields["concurrency"] > 1:
+    limits = most_requests(fields, notes) if fields.get("concurrency") else {}
+    if known.free_slot and "decode" not in fields and fields.get("concurrency", 1) > 1:
         limits["max_requests"] = fields["concurrency"] - 1
         notes.append("one batch slot fewer than concurrency, as fitted to the runs of this campaign")
     return asked | limits
@@ -85,7 +87,7 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     words = str(record.get("len_sampling") or "").lower()
     if not words and client.drawn_from:
         words = "uniform[0.8"
-    unstated: _Form = ("", 1, {}, "lengths are taken as means; how they were drawn is not stated")
+    unstated: _Form = ("", 1, {}, UNSTATED)
     forms = (form for form in _LENGTHS if words and re.search(form[0], words))
     _, share, fields, note = next(forms, unstated)
     notes.append(note)

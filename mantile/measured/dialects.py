@@ -2,8 +2,6 @@
 
 - serving: a table of serving runs with columns model, system, framework, precision, isl, osl, tp, ttft_ms,
   tpot_ms, ...; under other names as well, such as gpu_model, input_seq_len, tensor_parallel, mean_ttft_ms
-- InferenceX: agg_bmk.json of InferenceMAX with hw, conc, mean_ttft, output_tput_per_gpu, ..., and
-  benchmarks.json of its site with hardware, conc, metrics
 - llama-bench: a table of single-user runs with columns model, quant, system, pp_tok_s, tg_tok_s, ...
 - flat: records as `mantile records export` writes them, with model_id, runtime_id, hardware_id, metrics, ...
 """
@@ -21,7 +19,7 @@ from mantile.library.errors import InputError
 from mantile.library.machines import card_of, find, hosts, runtimes
 from mantile.library.profiles import Accelerator, Library, load_library
 from mantile.library.scenario_fields import field_name
-from mantile.measured.clients import recipes, sent, source_of
+from mantile.measured.clients import UNSTATED, recipes, sent, source_of
 from mantile.measured.metric_columns import NOT_KNOWN, NoMetric, metric_column, metric_columns, plain_name
 from mantile.measured.numbers import require_numbers, whole
 from mantile.measured.rows import Row
@@ -46,6 +44,7 @@ Raises:
 EARLY_ENGINES = "2025-12"  # before it, kernels for experts were slower
 CURRENT_ENGINES = "2026-05"  # since then, launches are shorter
 NO_SPECULATION = (None, "", "none", "none_assumed", "none_inferred")
+CHECKPOINT = "checkpoint"  # in place of a format of weights
 PREDICTION = ("mtp", "mtp_suspected")
 EARLY_BUILDS = "2024-06"  # llama.cpp before it: no CUDA graphs, no flash attention by default
 
@@ -64,7 +63,8 @@ def reader_of(record: Row, name: str) -> Reader:
     for needs, reader in _READERS:
         if needs <= set(record):
             return reader
-    if set(_renamed(record)) >= _SERVING:
+    named = set(_renamed(record))
+    if named >= _SERVING - ({"concurrency"} if "request_rate" in named else set()):
         return serving
     raise InputError(f"{name}: not a form of measured runs that is known; {_nearest(record)}")
 
@@ -87,9 +87,15 @@ def _nearest(record: Row) -> str:
     )
 
 
-def names_model(record: Row) -> bool:
-    """Whether a record has a column for its model."""
-    return bool({plain_name(column) for column in record} & {"model", *_COLUMNS["model"]})
+def reader_named(form: str) -> Reader:
+    """The reader for rows that were made of another form: serving, llama-bench or inferencex."""
+    return llama_bench if form == "llama-bench" else serving
+
+
+def names_field(record: Row, field: str) -> bool:
+    """Whether a record has a column for a field of a run, under one of its names."""
+    names = next((name for name, others in _COLUMNS.items() if field in (name, *others)), field)
+    return bool({plain_name(column) for column in record} & {names, field, *_COLUMNS.get(names, ())})
 
 
 def _own(record: Row, name: str) -> Iterable[Run]:
@@ -112,9 +118,10 @@ def serving(record: Row, name: str) -> Iterable[Run]:
 def _serving(record: Row, name: str) -> Iterable[Run]:
     """The same under our names of its columns."""
     require_numbers(record)
-    if not record["concurrency"]:
+    if not record.get("concurrency") and not _rate(record):
         raise InputError("field concurrency is empty")
-    notes: list[str] = []
+    stated = dict(record.get("scenario") or {})
+    notes: list[str] = [*(record.get("assumptions") or ())]
     model = _model(record, notes)
     accelerator = find_accelerator(str(record["system"]))
     disaggregated = record.get("mode") == "disagg"
@@ -124,24 +131,36 @@ def _serving(record: Row, name: str) -> Iterable[Run]:
     fields: Record = {
         "model": model,
         **_deployment(record, accelerator, model, disaggregated, notes),
-        **weight_formats(
-            model,
-            accelerator,
-            load_library().framework(str(record["framework"])).id,
-            str(record["precision"]),
-            str(record.get("moe_precision", "")),
-            notes,
-        ),
-        "concurrency": whole(record["concurrency"]),
-        **_rate(record),
+        **_weights(record, model, accelerator, notes),
+        **_load(record),
+        **stated,
     }
     fields["kv_dtype"] = _cache(record, fields, notes)
     fields |= sent(record, fields, metrics, notes)
+    if "length_range_ratio" in stated:
+        notes.remove(UNSTATED)
     fields |= _release(record, model, notes)
     fields |= _speculation(record, notes)
     if not disaggregated:
         _apply_recipes(fields, record, notes)
-    return [_run(name, record, fields, metrics, notes)]
+    return [_run(name, record, fields | stated, metrics, notes)]
+
+
+def _weights(record: Row, model: str, accelerator: Accelerator, notes: list[str]) -> Record:
+    """Data types of the weights; none where they are as the checkpoint has them."""
+    word = str(record["precision"])
+    if word == CHECKPOINT:
+        notes.append("weights as the checkpoint has them: the launch line states no other format")
+        return {}
+    engine = load_library().framework(str(record["framework"])).id
+    experts = str(record.get("moe_precision", ""))
+    return weight_formats(model, accelerator, engine, word, experts, notes)
+
+
+def _load(record: Row) -> Record:
+    """Requests in flight, or those that arrive per second."""
+    held: Record = {"concurrency": whole(record["concurrency"])} if record.get("concurrency") else {}
+    return held | _rate(record)
 
 
 def _cache(record: Row, fields: Record, notes: list[str]) -> str:
@@ -348,54 +367,6 @@ def _apply_recipes(fields: Record, record: Row, notes: list[str]) -> None:
     fields |= flags
 
 
-_OF_INFERENCEX = ("tp", "ep", "dp_attention")
-_OF_SIDES = ("num_{}_gpu", "{}_num_workers", "{}_tp", "{}_ep", "{}_dp_attention")
-
-
-def inferencex(record: Row, name: str) -> Iterable[Run]:
-    """A record of InferenceX: of agg_bmk.json, or of benchmarks.json, whose figures stand under metrics.
-    Times are seconds.
-
-    Throughput of workers apart is that of an accelerator that decodes; its record has them all.
-    """
-    figures = record.inside("metrics") if isinstance(dict.get(record, "metrics"), dict) else record
-    require_numbers(record)
-    require_numbers(figures)
-    if record.get("scenario_type") not in (None, "", "fixed-seq-len"):
-        raise InputError(f"scenario_type is {record['scenario_type']}: expected prompts of a fixed length")
-    apart = str(record.get("disagg", "")).lower() == "true"
-    sides = [form.format(side) for side in ("prefill", "decode") for form in _OF_SIDES]
-    stated = {key: record.get(key, "") for key in sides}
-    rate, decoding = figures.get("output_tput_per_gpu") or "", whole(stated["num_decode_gpu"], 0)
-    row = {
-        "model": record["model"],
-        "system": record.get("hw") or record["hardware"],
-        "framework": record.get("framework", "vllm"),
-        "precision": record["precision"],
-        "isl": record["isl"],
-        "osl": record["osl"],
-        "concurrency": record["conc"],
-        **{key: record.get(key) or stated[f"decode_{key}"] or 1 for key in _OF_INFERENCEX},
-        "mode": "disagg" if apart else "agg",
-        "spec_decode": str(record.get("spec_decoding") or record.get("spec_method") or "none"),
-        "image": record.get("image") or "",
-        "measured_on": record.get("date", ""),
-        "source": "InferenceMAX agg_bmk.json" if "hw" in record else "InferenceX benchmarks.json",
-        **{ours: figures.get(theirs) for ours, theirs in _TIMES_OF_INFERENCEX.items()},
-        **(stated | {"out_tok_s": rate and rate * decoding} if apart else {"out_tok_s_gpu": rate}),
-    }
-    return _serving(Row(row), name)
-
-
-_TIMES_OF_INFERENCEX = {
-    "ttft_s": "mean_ttft",
-    "tpot_s": "mean_tpot",
-    "ttft_p50_s": "median_ttft",
-    "tpot_p50_s": "median_tpot",
-    "e2e_s": "mean_e2el",
-}
-
-
 # --- single-user runs ---------------------------------------------------------------------------------------
 
 
@@ -403,7 +374,7 @@ def llama_bench(record: Row, name: str) -> Iterable[Run]:
     """A row of a table of single-user runs: generation from an empty or a filled context, and a prompt, each
     a run of its own."""
     require_numbers(record)
-    notes: list[str] = []
+    notes: list[str] = [*(record.get("assumptions") or ())]
     model = _model(record, notes)
     accelerators, batch, depth = (
         whole(record.get(key), otherwise) for key, otherwise in (("gpus", 1), ("batch", 1), ("depth", 0))
@@ -418,6 +389,8 @@ def llama_bench(record: Row, name: str) -> Iterable[Run]:
         "concurrency": batch,
         **weight_formats(model, chip, framework, str(record["quant"]), "", notes),
     }
+    if record.get("kv_dtype"):
+        fields["kv_dtype"] = load_library().datatype(str(record["kv_dtype"]), "kv").id
     if accelerators > 1:
         fields["microbatches"] = 1
         notes.append(
@@ -434,6 +407,10 @@ def llama_bench(record: Row, name: str) -> Iterable[Run]:
         lengths = {"input_tokens": whole(record["prompt_len"]), "output_tokens": 1}
         metrics = {"prefill_s": float(record["prompt_len"]) / float(record["pp_tok_s"])}
         runs.append(_run(f"{name}-pp", record, fields | lengths, metrics, notes))
+    if record.get("e2e_s") and record.get("prompt_len") and batch == 1 and not depth:
+        lengths = {"input_tokens": whole(record["prompt_len"]), "output_tokens": whole(record["gen_len"])}
+        metrics = {"e2e_s": float(record["e2e_s"])}
+        runs.append(_run(f"{name}-pg", record, fields | lengths, metrics, notes))
     if not runs and record.get("pp_tok_s") and depth:
         raise InputError("the prompt was timed behind tokens in the KV cache, which is not covered")
     if not runs:
@@ -621,11 +598,8 @@ _LOADS = ("concurrency", "request_rate", "sessions")
 _SERVING = {"model", "system", "framework", "precision", "isl", "osl", "concurrency", "tp"}
 _NEAR = 3  # columns that a record may lack to be near to a form
 
-_OF_BENCHMARK = {"model", "precision", "isl", "osl", "conc"}
 _READERS: tuple[tuple[set[str], Reader], ...] = (
     (_SERVING, serving),
-    (_OF_BENCHMARK | {"hw"}, inferencex),
-    (_OF_BENCHMARK | {"hardware", "spec_method"}, inferencex),
     ({"model", "system", "quant", "framework", "tg_tok_s"}, llama_bench),
     (FLAT, flat),
 )

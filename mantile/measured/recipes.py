@@ -42,7 +42,7 @@ class Match(Strict):
             and self.lengths in (None, (record["isl"], record["osl"]))
             and (
                 self.concurrency is None
-                or self.concurrency[0] <= fields["concurrency"] <= self.concurrency[1]
+                or self.concurrency[0] <= fields.get("concurrency", 0) <= self.concurrency[1]
             )
             and (self.tp is None or self.tp[0] <= fields["tp"] <= self.tp[1])
             and self.attention_dp in (None, fields["attention_dp"] > 1)

@@ -77,6 +77,7 @@ def architecture_of(model: str) -> Architecture:
     return load_model(model).architecture
 
 
+@cache
 def find_accelerator(name: str) -> Accelerator:
     """An accelerator as `Library.accelerator` finds it, or by a benchmark's machine: b200-trt, h100-nv.
 

@@ -28,7 +28,12 @@ def table_rows(path: Path, clock: Clock) -> Iterator[dict[str, str]]:
         with Clock("runs.csv") as clock:
             rows = list(table_rows(Path("runs.csv"), clock))
     """
-    reader = csv.DictReader(StringIO(read_text(path)), restval="", strict=True)
+    yield from rows_of_text(str(path), read_text(path), clock)
+
+
+def rows_of_text(path: str, text: str, clock: Clock) -> Iterator[dict[str, str]]:
+    """The same of the text of a file, whose name is `path`."""
+    reader = csv.DictReader(StringIO(text), restval="", strict=True)
     try:
         columns = len(reader.fieldnames or ())
         if columns > MAX_COLUMNS:
