@@ -270,20 +270,41 @@ def plan(
 
 @app.command(
     group="Ask about a deployment",
-    examples=("mantile explain ttft", "mantile explain decode.time scenario.yaml"),
+    examples=(
+        "mantile explain ttft",
+        "mantile explain decode.time scenario.yaml",
+        "mantile explain tpot --depth 2",
+    ),
 )
 @with_flags
-def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
+def explain(
+    quantity: Figure,
+    flags: dict[str, Any],
+    what: Maybe = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instead the figures that it follows from, as a tree of so many levels."),
+    ] = None,
+    dependents: Annotated[
+        bool,
+        typer.Option(
+            "--dependents", help="Instead the tree of what follows from it; 3 levels unless --depth."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
     estimates, title = _estimate_or_example(what, flags)
-    from mantile.cli.output.tables import print_explanation, print_json
+    from mantile.cli.output.tables import print_explanation, print_json, print_trace
     from mantile.estimates import explain as explanation
 
-    explained = explanation.explain(estimates, _figure_id(estimates, quantity))
-    if as_json:
-        print_json(explained.to_dict())
-    else:
-        print_explanation(explained, title)
+    figure = _figure_id(estimates, quantity)
+    if depth is None and not dependents:
+        explained = explanation.explain(estimates, figure)
+        print_json(explained.to_dict()) if as_json else print_explanation(explained, title)
+        return
+    root = explanation.trace(estimates, figure, depth=depth or 3, forward=dependents)
+    print_json(root.to_dict()) if as_json else print_trace(root, title)
 
 
 def _figure_id(estimates: Estimate, name: str) -> str:
@@ -299,30 +320,6 @@ def _figure_id(estimates: Estimate, name: str) -> str:
         if (plain in called or name.lower() in called) and metric.id in figures:
             return metric.id
     return name
-
-
-@app.command(group="Ask about a deployment", examples=("mantile trace serving.tpot --depth 2",))
-@with_flags
-def trace(
-    quantity: Figure,
-    flags: dict[str, Any],
-    what: Maybe = None,
-    depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 3,
-    dependents: Annotated[
-        bool, typer.Option("--dependents", help="What follows from the figure instead.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the figures that a figure follows from, as a tree."""
-    estimates, title = _estimate_or_example(what, flags)
-    from mantile.cli.output.tables import print_json, print_trace
-    from mantile.estimates import explain as explanation
-
-    root = explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents)
-    if as_json:
-        print_json(root.to_dict())
-    else:
-        print_trace(root, title)
 
 
 @app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))

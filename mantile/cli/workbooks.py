@@ -1,4 +1,4 @@
-"""Commands that read a workbook: open, verify, lint."""
+"""The command that says whether a workbook or bundle is what it was built as: verify."""
 
 from __future__ import annotations
 
@@ -7,22 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from mantile.cli.application import AsJson, OptionalWorkbook, Workbook, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
 from mantile.library.errors import InputError
-
-Everything = Annotated[
-    bool, typer.Option("--all", "-a", help="Every edit, however many; of verify also the counts by sheet.")
-]
-
-
-@app.command("open", group="Workbooks", examples=("mantile open run.xlsx",))
-def open_(file: Workbook, everything: Everything = False, as_json: AsJson = False) -> None:
-    """Say what a workbook is: whether it verifies, what was edited, model, system, plan, when it was made and
-    by what, what it says. Exit status 1 if it does not verify.
-    """
-    must_exist(file)
-    if not describe(file, as_json, everything):
-        raise typer.Exit(1)
 
 
 def describe(file: Path, as_json: bool = False, everything: bool = False) -> bool:
@@ -40,9 +26,29 @@ def describe(file: Path, as_json: bool = False, everything: bool = False) -> boo
     return workbook.ok
 
 
-@app.command(group="Workbooks", examples=("mantile verify run.xlsx",))
+@app.command(
+    group="Workbooks",
+    examples=("mantile verify run.xlsx", "mantile verify run.xlsx --about", "mantile verify --model"),
+)
 def verify(
-    file: Workbook,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A workbook, .xlsx, or a bundle.")
+    ] = None,
+    about: Annotated[
+        bool,
+        typer.Option(
+            "--about", help="Also say what a workbook is: model, system, plan, when and by what it was made."
+        ),
+    ] = False,
+    rules: Annotated[
+        bool,
+        typer.Option(
+            "--rules", help="Check it against the rules of professional modelling; without FILE list them."
+        ),
+    ] = False,
+    model: Annotated[
+        bool, typer.Option("--model", help="Check the text of the equations; no FILE is read.")
+    ] = False,
     engine: Annotated[
         Literal["formulas", "libreoffice", "formualizer", "all"],
         typer.Option(help="What re-evaluates the file; all: every one that is installed."),
@@ -55,12 +61,42 @@ def verify(
             help="File or folder of public keys, PEM, base64 or hexadecimal: one of them has to have signed.",
         ),
     ] = None,
-    everything: Everything = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Every edit, however many, and the counts by sheet.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Re-evaluate a workbook and compare every cell; say whether it agrees, what was edited, and who signed.
     Of a bundle, whether its digest and signature hold. Exit status 1 if anything differs.
     """
+    if (about or rules or model) and ((about and (rules or model)) or trusted or engine != "formulas"):
+        raise InputError("--about, --rules and --model stand alone; --engine and --trusted are for verifying")
+    if file is None and not (rules or model):
+        raise InputError("missing FILE; such as: mantile verify run.xlsx")
+    if model:
+        if file is not None:
+            raise InputError(f"--model: checks the text of the equations, no FILE; leave {file} out")
+        _check_equations(as_json)
+    elif file is None:
+        _list_rules(as_json)
+    elif rules:
+        _check_rules(file, as_json)
+    elif about:
+        must_exist(file)
+        if not describe(file, as_json, everything):
+            raise typer.Exit(1)
+    else:
+        _verify(file, engine, trusted, everything, as_json)
+
+
+def _verify(
+    file: Path,
+    engine: Literal["formulas", "libreoffice", "formualizer", "all"],
+    trusted: Path | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Re-evaluate a workbook, or check a bundle, and print what differs."""
     must_exist(file)
     from mantile.library.signing import read_trusted
 
@@ -105,30 +141,6 @@ def _verify_bundle(file: Path, keys: dict[bytes, str] | None, as_json: bool) -> 
         raise typer.Exit(1)
 
 
-@app.command(group="Workbooks", examples=("mantile lint run.xlsx", "mantile lint --model"))
-def lint(
-    file: OptionalWorkbook = None,
-    rules: Annotated[bool, typer.Option("--rules", help="List the rules; no FILE is read.")] = False,
-    model: Annotated[
-        bool, typer.Option("--model", help="Check the text of the equations; no FILE is read.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a workbook against the rules of professional modelling, or the text of the equations. Exit status
-    1 if any is broken.
-    """
-    if (file is not None) + rules + model != 1:
-        raise InputError(
-            "expected a FILE to check, --rules alone to list the rules, or --model alone for the equations"
-        )
-    if model:
-        _lint_model(as_json)
-    elif file is None:
-        _list_rules(as_json)
-    else:
-        _lint(file, as_json)
-
-
 def _list_rules(as_json: bool) -> None:
     from mantile.cli.output.tables import print_json
     from mantile.cli.output.workbooks import print_rules
@@ -140,7 +152,7 @@ def _list_rules(as_json: bool) -> None:
         print_rules(RULES)
 
 
-def _lint_model(as_json: bool) -> None:
+def _check_equations(as_json: bool) -> None:
     from mantile.cli.output.tables import open_console, print_json, working
     from mantile.equations.text import EquationError
     from mantile.library.profiles import load_library
@@ -170,7 +182,7 @@ def _lint_model(as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _lint(file: Path, as_json: bool) -> None:
+def _check_rules(file: Path, as_json: bool) -> None:
     must_exist(file)
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_findings
