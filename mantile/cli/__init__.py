@@ -5,7 +5,6 @@ Each command parses, calls one public function and prints; heavy modules are imp
 
 from mantile.cli import (
     bench,
-    correct,
     drift,
     estimates,
     keys,
@@ -27,7 +26,6 @@ from mantile.cli.application import app, main
 __all__ = [
     "app",
     "bench",
-    "correct",
     "drift",
     "estimates",
     "keys",

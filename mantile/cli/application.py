@@ -24,8 +24,10 @@ from mantile.library.gc_paused import gc_paused
 from mantile.library.version import __version__
 
 FORMER = {
+    "correct": "calibrate --multipliers",
     "lint": "verify --rules",
     "open": "verify --about",
+    "plan": "estimate --plan",
     "trace": "explain --depth 3",
 }
 """What commands of 0.22 are called now; their names are understood until 0.24."""

@@ -1,4 +1,4 @@
-"""Commands that ask about an estimate: build, estimate, plan, explain, trace, ir."""
+"""Commands that ask about an estimate: build, estimate, explain, ir."""
 
 from __future__ import annotations
 
@@ -191,6 +191,7 @@ def _open(workbook: Path) -> None:
     examples=(
         "mantile estimate llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16",
         "mantile estimate run.xlsx --concurrency 64",
+        "mantile estimate scenario.yaml --plan",
     ),
 )
 @with_flags
@@ -200,13 +201,38 @@ def estimate(
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="Every figure, and the nearest measured run.")
     ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Instead which accelerator holds what, and the messages between them."),
+    ] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            "--svg",
+            metavar="FILE.svg",
+            help="With --plan also draw it: machines, links with bandwidth, the busiest link, dashed where "
+            "inferred.",
+        ),
+    ] = None,
     way: WayOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the results of an estimate, without a workbook: does it work, what does it do, how sure, and the
     ways out where it does not.
     """
+    if svg is not None and not plan:
+        raise InputError("--svg: it draws the plan; expected --plan beside it")
+    if svg is not None and svg.suffix != ".svg":
+        raise InputError(f"--svg {svg}: expected a file name that ends in .svg")
+    if svg is not None and not svg.parent.is_dir():
+        raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
+    if plan and everything:
+        raise InputError("--all: it shows every figure; leave --plan out")
     estimates = estimate_of(what, flags, way)
+    if plan:
+        _plan(estimates, svg, as_json)
+        _exit_on_failed_checks(estimates)
+        return
     from mantile.answers.estimate import Answer
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
@@ -221,36 +247,8 @@ def estimate(
         raise typer.Exit(1)
 
 
-@app.command(
-    group="Ask about a deployment",
-    examples=(
-        "mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",
-        "mantile plan llama-3.3-70b --framework exo --device m3-ultra,link=10g --device 5090 --isl 2k "
-        "--osl 256 --concurrency 1 --svg plan.svg",
-    ),
-)
-@with_flags
-def plan(
-    what: What,
-    flags: dict[str, Any],
-    svg: Annotated[
-        Path | None,
-        typer.Option(
-            "--svg",
-            metavar="FILE.svg",
-            help="Also draw it: machines, links with bandwidth, the busiest link, dashed where inferred.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print which accelerator holds what, the messages between them, and every reason why a plan is not
-    possible.
-    """
-    if svg is not None and svg.suffix != ".svg":
-        raise InputError(f"--svg {svg}: expected a file name that ends in .svg")
-    if svg is not None and not svg.parent.is_dir():
-        raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
-    estimates = estimate_of(what, flags)
+def _plan(estimates: Estimate, svg: Path | None, as_json: bool) -> None:
+    """Print which accelerator holds what, the messages between them, and why a plan is not possible."""
     from mantile.cli.output.tables import print_json, print_plan
     from mantile.estimates import plan as planning
 
@@ -265,7 +263,6 @@ def plan(
     else:
         for placement, column in zip(plans, estimates.columns, strict=True):
             print_plan(placement, estimates.title, column.values["framework"] == "exo")
-    _exit_on_failed_checks(estimates)
 
 
 @app.command(

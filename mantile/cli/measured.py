@@ -116,8 +116,9 @@ Calibrated = Annotated[
     typer.Option(
         "--output",
         "-o",
-        metavar="FOLDER|FILE.xlsx",
-        help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx.",
+        metavar="FOLDER|FILE",
+        help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx; of "
+        "multipliers, by default correction.yaml.",
     ),
 ]
 Trusted = Annotated[
@@ -260,7 +261,10 @@ def _reconcile_startups(path: Path, profiles: tuple[str, ...], gates: Sequence[G
     _end(passed, as_json)
 
 
-@app.command(group="Measured runs, traces and launch lines", examples=("mantile calibrate runs.csv",))
+@app.command(
+    group="Measured runs, traces and launch lines",
+    examples=("mantile calibrate runs.csv", "mantile calibrate runs.csv --multipliers"),
+)
 def calibrate(
     measurements: MeasurementsArgument,
     where: Where = None,
@@ -268,6 +272,14 @@ def calibrate(
     cross_validate: LeaveOut = None,
     spread: Spread = 0.3,
     loss: Loss = "soft_l1",
+    multipliers: Annotated[
+        bool,
+        typer.Option(
+            "--multipliers",
+            help="Instead fit multipliers of results, for --correction, to FILE.yaml; exit status 1 where no "
+            "metric gets better by one, and no file is written then.",
+        ),
+    ] = False,
     profile: Profiles = None,
     output: Calibrated = _FOLDER,
     trusted: Trusted = None,
@@ -275,6 +287,16 @@ def calibrate(
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
     path, conditions = file_and_conditions(measurements, where)
+    if multipliers:
+        if factor or cross_validate or (spread, loss) != (0.3, "soft_l1"):
+            raise InputError(
+                "--factor, --cross-validate, --spread and --loss are of factors; leave --multipliers out"
+            )
+        from mantile.cli.correct import write_correction
+
+        file = Path("correction.yaml") if output == _FOLDER else output
+        write_correction(path, conditions, tuple(profile or ()), file, trusted_keys(trusted), as_json)
+        return
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile or trusted:
             raise InputError(
