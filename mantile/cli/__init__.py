@@ -5,20 +5,20 @@ Each command parses, calls one public function and prints; heavy modules are imp
 
 from mantile.cli import (
     bench,
+    compare,
     drift,
     estimates,
-    keys,
+    imports,
     launch,
     library,
     lists,
     measured,
     optimize,
     records,
-    roundtrip,
     serve,
+    set_up,
     size,
     sweeps,
-    traces,
     workbooks,
 )
 from mantile.cli.application import app, main
@@ -26,9 +26,10 @@ from mantile.cli.application import app, main
 __all__ = [
     "app",
     "bench",
+    "compare",
     "drift",
     "estimates",
-    "keys",
+    "imports",
     "launch",
     "library",
     "lists",
@@ -36,10 +37,9 @@ __all__ = [
     "measured",
     "optimize",
     "records",
-    "roundtrip",
     "serve",
+    "set_up",
     "size",
     "sweeps",
-    "traces",
     "workbooks",
 ]

@@ -24,10 +24,22 @@ from mantile.library.gc_paused import gc_paused
 from mantile.library.version import __version__
 
 FORMER = {
+    "audit": "verify --audit",
     "correct": "calibrate --multipliers",
+    "drift": "records drift",
+    "find": "list all",
+    "from-command": "import",
+    "from-trace": "import",
+    "guide": "list jobs",
+    "hardware": "list hardware",
+    "init": "config scenario",
+    "ir": "list models ir",
+    "keys": "config keys",
     "lint": "verify --rules",
+    "models": "list models",
     "open": "verify --about",
     "plan": "estimate --plan",
+    "profiles": "list profiles",
     "trace": "explain --depth 3",
 }
 """What commands of 0.22 are called now; their names are understood until 0.24."""

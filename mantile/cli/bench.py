@@ -26,7 +26,7 @@ def _flag(help: str, panel: str, *names: str, metavar: str | None = None, parser
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=("mantile bench http://localhost:8000 --accelerator h100-sxm --isl 256,2k --concurrency 1,8",),
 )
 def bench(

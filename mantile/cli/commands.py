@@ -65,7 +65,12 @@ _EVERY = "mantile.help_all"
 
 
 class Commands(typer.core.TyperGroup):
-    """Commands in groups."""
+    """Commands in groups.
+
+    `otherwise` is the one that gets words which begin with none of them; without it that is an error.
+    """
+
+    otherwise = ""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments begin with, and the rest of them.
@@ -98,6 +103,9 @@ class Commands(typer.core.TyperGroup):
             InputError: in the words of who typed them.
         """
         given = [*args]
+        first = args[0] if args else ""
+        if self.otherwise and first not in (*self.commands, *ctx.help_option_names):
+            args = [self.otherwise, *args] if args or not self.no_args_is_help else args
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -206,6 +214,24 @@ def _value_of(param: Any, given: Sequence[str]) -> str:
 class App(typer.Typer):
     """The application: its commands get the options that all share; they are made once in a process."""
 
+    def group(self, name: str, help: str, panel: str = "", otherwise: str = "", asks: bool = True) -> App:
+        """A command that has others.
+
+        Args:
+            panel: the part of the help it stands in.
+            otherwise: the one of them that gets words which begin with none.
+            asks: whether without words there is help, in place of `otherwise`.
+        """
+        group = App(
+            cls=type("Commands", (Commands,), {"otherwise": otherwise}),
+            help=help,
+            no_args_is_help=asks,
+            rich_markup_mode=None,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        self.add_typer(group, name=name, rich_help_panel=panel or None)
+        return group
+
     @cached_property
     def _commands(self) -> Any:
         return typer.main.get_command(self)
@@ -276,8 +302,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(**arguments: Any) -> None:
         given = {parameter.name: arguments.pop(parameter.name) for parameter in extra}
         form, path = given.get("shown_as"), given.get("written_to")
-        if form is None and path is not None:
-            form = _ENDINGS.get(path.suffix.lower())
+        form = form or form_of(path)
         if as_json:
             form = "json" if arguments["as_json"] and form is None else form
             arguments["as_json"] = form == "json"
@@ -286,6 +311,11 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
 
     set_parameters(run, [*map(completed, parameters), *map(completed, extra)])
     return run
+
+
+def form_of(path: Path | None) -> str | None:
+    """The form that the ending of a file says; None where it says none."""
+    return None if path is None else _ENDINGS.get(path.suffix.lower())
 
 
 @contextmanager

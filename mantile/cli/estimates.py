@@ -11,6 +11,7 @@ import typer
 from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
+from mantile.cli.library import models
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -319,7 +320,7 @@ def _figure_id(estimates: Estimate, name: str) -> str:
     return name
 
 
-@app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))
+@models.command("ir", examples=("mantile list models ir llama-3.3-70b",))
 def ir(
     model: Annotated[
         str,

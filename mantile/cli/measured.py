@@ -132,7 +132,7 @@ _FOLDER = Path("calibrated")
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=("mantile reconcile runs.csv", "mantile reconcile --template > runs.yaml"),
 )
 def reconcile(
@@ -262,7 +262,7 @@ def _reconcile_startups(path: Path, profiles: tuple[str, ...], gates: Sequence[G
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=("mantile calibrate runs.csv", "mantile calibrate runs.csv --multipliers"),
 )
 def calibrate(

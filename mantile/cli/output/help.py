@@ -17,7 +17,7 @@ _PANELS = (
     "Ask about a deployment",
     "Choose a deployment",
     "Workbooks",
-    "Measured runs, traces and launch lines",
+    "Measured runs",
     "Library and set-up",
 )
 _INDENT = 2
@@ -94,7 +94,7 @@ def group_help(group: Any, ctx: Any) -> str:
         parts.append(
             "For example:\n"
             "  mantile estimate llama-3.1-8b --gpu h100 --isl 2k --osl 256 --batch-size 16\n"
-            "  mantile guide                  how do I ...: commands for usual jobs\n"
+            "  mantile list jobs              how do I ...: commands for usual jobs\n"
             "  mantile COMMAND --help         options of a command, with an example"
         )
         rows = [_row(param) for param in group.get_params(ctx) if not getattr(param, "hidden", False)]
