@@ -18,10 +18,9 @@ from mantile.library.errors import InputError, near, quoted
 from mantile.library.typed_numbers import SWITCHES
 
 FORMATS = ("table", "markdown", "csv", "json")
-RARE = "(rare)"
-"""Behind the group of an option that only `--help-all` shows."""
+RARELY = "Options (rare)"
+"""The group of a command's own options that only `--help-all` shows, as of any group that ends so."""
 SHARED = "Output"
-_OWN = "Of this command"
 _ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}
 _PROGRAM = "mantile"
 SWITCH = "[on|off]"
@@ -394,7 +393,7 @@ def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Param
 
 def _quiet() -> inspect.Parameter:
     option = typer.Option(
-        "--quiet", "-q", help="No notes, no progress: the answer alone.", rich_help_panel=SHARED
+        "--quiet", "-q", help="No notes, no progress: the answer alone.", rich_help_panel=f"{SHARED} (rare)"
     )
     return _parameter("quiet", Annotated[bool, option], False)
 
@@ -410,8 +409,8 @@ def _help_all() -> inspect.Parameter:
         "--help-all",
         is_eager=True,
         callback=show,
-        help="Help with the options of rare use.",
-        rich_help_panel=SHARED,
+        help="All options in groups.",
+        rich_help_panel=f"{SHARED} (rare)",
     )
     return _parameter("help_all", Annotated[bool, option], False)
 
@@ -427,7 +426,7 @@ def _format() -> inspect.Parameter:
         metavar=f"<{'|'.join(FORMATS)}>",
         parser=check,
         help="How it is shown; csv has the tables alone.",
-        rich_help_panel=SHARED,
+        rich_help_panel=f"{SHARED} (rare)",
     )
     return _parameter("shown_as", Annotated[str | None, option])
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app, must_exist
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
 from mantile.cli.library import models
@@ -98,7 +99,8 @@ What = Annotated[
     str,
     typer.Argument(
         metavar="MODEL_OR_SCENARIO",
-        help="Model id or id@version, config.json, model folder, hub id, scenario .yaml or bundle.",
+        help="Model id or id@version, config.json, model folder, hub id, scenario .yaml or bundle; a model "
+        "needs --accelerator, --input-tokens, --output-tokens and --concurrency beside it.",
     ),
 ]
 Maybe = Annotated[
@@ -114,6 +116,7 @@ WayOut = Annotated[
         metavar="<n>",
         min=1,
         help="Of a plan that does not fit, way <n> out, as `mantile estimate` numbers them.",
+        rich_help_panel=RARELY,
     ),
 ]
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
@@ -135,13 +138,19 @@ def build(
     since: Annotated[
         Path | None,
         typer.Option(
-            "--since", metavar="OLD.xlsx", help="The workbook before: Log says what differs from it."
+            "--since",
+            metavar="OLD.xlsx",
+            help="The workbook before: Log says what differs from it.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(
-            "--sign", metavar="KEY", help="Private key, as `mantile keys new` writes it: sign what is built."
+            "--sign",
+            metavar="KEY",
+            help="Private key, as `mantile keys new` writes it: sign what is built.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     way: WayOut = None,
@@ -213,6 +222,7 @@ def estimate(
             metavar="FILE.svg",
             help="With --plan also draw it: machines, links with bandwidth, the busiest link, dashed where "
             "inferred.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     way: WayOut = None,

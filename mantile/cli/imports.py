@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app, must_exist
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import with_flags, with_overrides
 from mantile.library.errors import InputError
 
@@ -54,15 +55,20 @@ def import_(
             "--bundle",
             help="Of a workbook, write model and library as well: needed where figures of the library were "
             "edited.",
+            rich_help_panel=RARELY,
         ),
     ] = False,
     sign: Annotated[
-        Path | None, typer.Option("--sign", metavar="KEY", help="Private key: sign the bundle.")
+        Path | None,
+        typer.Option("--sign", metavar="KEY", help="Private key: sign the bundle.", rich_help_panel=RARELY),
     ] = None,
     model: Annotated[
         str | None,
         typer.Option(
-            "--model", metavar="MODEL", help="The model, where a launch line has a path that is not here."
+            "--model",
+            metavar="MODEL",
+            help="The model, where a launch line has a path that is not here.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     ignore_unknown: Annotated[

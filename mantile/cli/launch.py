@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app
+from mantile.cli.commands import RARELY
 from mantile.cli.estimates import WayOut, What, estimate_of
 from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
@@ -33,7 +34,10 @@ def launch(
     ] = False,
     way: WayOut = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also launch a plan that does not work by the estimate.")
+        bool,
+        typer.Option(
+            "--anyway", help="Also launch a plan that does not work by the estimate.", rich_help_panel=RARELY
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -11,6 +11,7 @@ import typer
 
 from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.asked import with_own
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
@@ -89,6 +90,7 @@ Factors = Annotated[
         help="A factor that may change: gemm_bandwidth_scale[fp8]@pair; scopes global, generation, "
         "framework, pair; "
         "repeatable.  [default: the usual ones, for each accelerator with its framework]",
+        rich_help_panel=RARELY,
     ),
 ]
 LeaveOut = Annotated[
@@ -96,6 +98,7 @@ LeaveOut = Annotated[
     typer.Option(
         metavar="config|model|system|framework",
         help="Also predict runs by a fit without them, leaving out each in turn; repeatable.",
+        rich_help_panel=RARELY,
     ),
 ]
 Spread = Annotated[
@@ -105,11 +108,12 @@ Spread = Annotated[
         max=10,
         help="Standard deviation of a factor's logarithm around the profile it starts from; the smaller, "
         "the closer it stays.",
+        rich_help_panel=RARELY,
     ),
 ]
 Loss = Annotated[
     Literal["soft_l1", "cauchy"],
-    typer.Option(help="How outliers count: less than squared, or hardly at all."),
+    typer.Option(help="How outliers count: less than squared, or hardly at all.", rich_help_panel=RARELY),
 ]
 Calibrated = Annotated[
     Path,
