@@ -37,7 +37,7 @@ def _asked(
     ("line", "words"),
     [
         ("mantile est", {"estimate"}),
-        ("mantile hardware s", {"show"}),
+        ("mantile list hardware s", {"show"}),
         ("mantile list sy", {"systems"}),
         ("mantile estimate deepseek-v3", {"deepseek-v3", "deepseek-v3.1"}),
         ("mantile estimate x --gpu h100", {"h100-sxm", "h100-pcie", "h100-nvl"}),
@@ -47,7 +47,7 @@ def _asked(
         ("mantile estimate x --kv-dtype=fp8", {"fp8"}),
         ("mantile estimate x --as l", {"llama.cpp", "lmstudio"}),
         ("mantile fits rtx-50", {"rtx-5090"}),
-        ("mantile models show llama-3.3", {"llama-3.3-70b"}),
+        ("mantile list models show llama-3.3", {"llama-3.3-70b"}),
         ("mantile estimate x --decode-t", {"--decode-tp"}),
     ],
 )

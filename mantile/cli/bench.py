@@ -131,7 +131,9 @@ def bench(
     ] = Path("bench.json"),
     sign: Annotated[
         Path | None,
-        _flag("Sign the records with this key, of `mantile keys new`.", _RARE_KEPT, metavar="FILE.key"),
+        _flag(
+            "Sign the records with this key, of `mantile config keys new`.", _RARE_KEPT, metavar="FILE.key"
+        ),
     ] = None,
     telemetry: Annotated[
         bool,

@@ -149,7 +149,7 @@ def build(
         typer.Option(
             "--sign",
             metavar="KEY",
-            help="Private key, as `mantile keys new` writes it: sign what is built.",
+            help="Private key, as `mantile config keys new` writes it: sign what is built.",
             rich_help_panel=RARELY,
         ),
     ] = None,

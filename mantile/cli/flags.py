@@ -155,7 +155,8 @@ def _document_flags(
     correction: Annotated[
         str | None,
         _option(
-            "Multipliers beside the results: none, shipped, or a file of mantile correct.  [default: none]"
+            "Multipliers beside the results: none, shipped, or a file of `mantile calibrate --multipliers`.  "
+            "[default: none]"
         ),
     ] = None,
     prices: Annotated[

@@ -75,7 +75,7 @@ def import_(
     sign: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.key", help="Sign those that nobody signed, with a key of `mantile keys new`."
+            metavar="FILE.key", help="Sign those that nobody signed, with a key of `mantile config keys new`."
         ),
     ] = None,
     trusted: Trusted = None,

@@ -138,7 +138,7 @@ def _with_files(text: str) -> str:
             try:
                 load_library().accelerator(name)
             except InputError as error:
-                raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
+                raise InputError(f"--accelerator: {error}; mantile list hardware shows them") from None
     return ",".join(names)
 
 

@@ -97,7 +97,7 @@ class Spread(Strict):
         group=DEPLOYMENT,
         required=True,
         listed="accelerators",
-        hint="an id of `mantile hardware list`, or a file: chip.yaml",
+        hint="an id of `mantile list hardware`, or a file: chip.yaml",
         common=True,
         aliases=("gpu",),
     )
