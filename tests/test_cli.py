@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -20,6 +21,7 @@ import yaml
 
 import mantile
 from mantile.cli import app, main
+from mantile.cli.application import FORMER
 from mantile.cli.flags import flagged
 from mantile.cli.output.tables import new_table, open_console
 from mantile.equations.text import FOLDER, read, subjects
@@ -161,6 +163,86 @@ def test_version_and_help(run: Any) -> None:
         assert run(command, "--help").status == 0
 
 
+def test_commands_can_be_held_in_mind(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 18, in five groups; the help of each, and of what stands in one, has at most 40 lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    panels = Counter(command.rich_help_panel for command in commands.values())
+    assert len(commands) <= 18 and len(panels) == 5, panels
+    shown = run("--help").out
+    assert all(f"\n{panel}:\n" in shown for panel in panels)
+    for path in [(name,) for name in commands] + [
+        path for path, _ in commands_of(typer.main.get_command(app))
+    ]:
+        lines = run(*path, "--help").out.splitlines()
+        assert len(lines) <= 40 and max(map(len, lines)) <= 80, (path, len(lines))
+        assert lines[-1].startswith("--help-all: ") or len(path) < 3, path
+
+
+@pytest.mark.parametrize(
+    ("former", "rest"),
+    [
+        ("audit", "run.xlsx"),
+        ("correct", "runs.csv"),
+        ("drift", "records.db"),
+        ("find", "all-reduce"),
+        ("from-command", "'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm"),
+        ("from-trace", "requests.csv"),
+        ("guide", "cheapest"),
+        ("hardware", "show h100-sxm --json"),
+        ("hardware", "list --json"),
+        ("init", "chat.txt"),
+        ("ir", "llama-3.1-8b --json"),
+        ("keys", "list nobody.pub"),
+        ("lint", "--rules"),
+        ("models", "diff llama-3.1-8b mistral-7b"),
+        ("open", "run.xlsx"),
+        ("plan", f"llama-3.3-70b {' '.join(CASE)}"),
+        ("profiles", "list"),
+        ("trace", "tpot"),
+        ("trace", "tpot --depth 1 --dependents --json"),
+    ],
+)
+def test_a_former_name_says_what_it_is_called_now(run: Any, tmp_path: Path, former: str, rest: str) -> None:
+    """It answers as the new words do, and one line more on stderr; help and completion do not have it."""
+    (tmp_path / "requests.csv").write_text("arrival,input_tokens,output_tokens\n0,600,200\n1.5,6000,300\n")
+    now = FORMER[former]
+    before, after = (run(*words, *shlex.split(rest)) for words in ([former], now.split()))
+    assert (before.status, before.out) == (after.status, after.out)
+    assert before.err == f"mantile: {former!r} is now {now!r}\n{after.err}"
+    assert f"\n  {former} " not in run("--help").out
+    if former == "plan":
+        assert before.status == 1  # it does not fit
+
+
+def test_every_former_name_leads_to_a_command() -> None:
+    """Of the program, to no former one."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert all(now.split()[0] in commands and former not in commands for former, now in FORMER.items())
+
+
+def test_import_says_which_form_it_read(run: Any, tmp_path: Path) -> None:
+    """Of a launch line, of a trace; flags are for the first."""
+    (tmp_path / "requests.csv").write_text("arrival,input_tokens,output_tokens\n0,600,200\n1.5,6000,300\n")
+    assert "from a launch line of vllm" in run("import", "vllm serve Qwen/Qwen3-32B -tp 2").out
+    assert "requests.csv: 2 requests" in run("import", "requests.csv").err
+    refused(run("import", "requests.csv", "--tp", "2"), "flags are for a launch line")
+    refused(run("import", "run.xlsx", "-o", "run.yaml"), "run.xlsx", "no such file")
+    refused(run("import", "requests.csv", "--bundle", "-o", "load.yaml"), "--bundle", "workbook")
+
+
+def test_lists_are_narrowed_by_words(run: Any) -> None:
+    """Of a kind, of a part of the library, of all; without its word too."""
+    models = run("list", "models", "mixtral", "--json").data["models"]
+    assert models and all("mixtral" in row["id"] and row["meaning"] == row["hub_id"] for row in models)
+    assert run("list", "models", "list", "mixtral", "--json").data["models"] == models
+    assert {row["kind"] for row in run("list", "all-reduce", "--json").data["found"]} >= {"quantities"}
+    assert run("list", "all", "all-reduce", "--json").out == run("list", "all-reduce", "--json").out
+    refused(run("list", "acelerators"), "did you mean accelerators")
+    refused(run("list", "systems", "nothing-has-this"), "mantile list systems")
+    assert run("config").out == run("config", "show").out
+
+
 def test_a_workbook_of_a_plan_that_does_not_fit_says_that_once(run: Any) -> None:
     built = run("build", "llama-3.3-70b", *CASE, "-o", "run.xlsx").out.splitlines()[1]
     assert built.split(", ")[0] == "  TP1: latency and throughput not known" and "does not fit (" in built
@@ -229,7 +311,7 @@ def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 def test_no_flag_has_two_meanings() -> None:
     """Of a command every spelling belongs to one option."""
     found = [*commands_of(typer.main.get_command(app))]
-    assert len(found) > 30
+    assert len(found) > 30  # those of groups included
     for path, command in found:
         spelt = [name for option in command.params for name in (*option.opts, *option.secondary_opts)]
         twice = [name for name, count in Counter(spelt).items() if count > 1]

@@ -39,6 +39,7 @@ def _asked(
         ("mantile est", {"estimate"}),
         ("mantile list hardware s", {"show"}),
         ("mantile list sy", {"systems"}),
+        ("mantile list mod", {"models"}),
         ("mantile estimate deepseek-v3", {"deepseek-v3", "deepseek-v3.1"}),
         ("mantile estimate x --gpu h100", {"h100-sxm", "h100-pcie", "h100-nvl"}),
         ("mantile optimize x --gpu h100-sxm,b2", {"h100-sxm,b200-sxm"}),

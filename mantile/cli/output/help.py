@@ -93,7 +93,7 @@ def group_help(group: Any, ctx: Any) -> str:
             "  mantile list jobs              how do I ...: commands for usual jobs\n"
             "  mantile COMMAND --help         options of a command, with an example"
         )
-        rows = [_row(param) for param in group.get_params(ctx) if not getattr(param, "hidden", False)]
+        rows = [_row(param, True) for param in group.get_params(ctx) if not getattr(param, "hidden", False)]
         parts.append(_section("Options", rows, columns))
     return "\n\n".join(part for part in parts if part) + "\n"
 
