@@ -104,7 +104,8 @@ class Commands(typer.core.TyperGroup):
         given = [*args]
         first = args[0] if args else ""
         if self.otherwise and first not in (*self.commands, *ctx.help_option_names):
-            args = [self.otherwise, *args] if args or not self.no_args_is_help else args
+            asks = self.no_args_is_help or ctx.resilient_parsing  # a shell asks what may follow
+            args = args if asks and not args else [self.otherwise, *args]
         try:
             return super().parse_args(ctx, args)
         except Exception as error:

@@ -1,4 +1,4 @@
-"""Commands that ask about an estimate: build, estimate, explain, ir."""
+"""Commands that ask about an estimate: build, estimate, explain."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.commands import RARELY
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
-from mantile.cli.library import models
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -328,28 +327,3 @@ def _figure_id(estimates: Estimate, name: str) -> str:
         if (plain in called or name.lower() in called) and metric.id in figures:
             return metric.id
     return name
-
-
-@models.command("ir", examples=("mantile list models ir llama-3.3-70b",))
-def ir(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", help="Model id or id@version, config.json, model folder or hub id."),
-    ],
-    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
-    tokens: Annotated[
-        int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
-    from mantile.cli.output.tables import print_description, print_json
-    from mantile.ir.build import build_ir
-    from mantile.ir.counts import describe
-    from mantile.library.models import load_model
-
-    description = describe(build_ir(load_model(model)), tokens, tensors)
-    if as_json:
-        print_json(description)
-    else:
-        print_description(description)

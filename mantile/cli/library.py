@@ -58,7 +58,7 @@ def _library(kind: str, text: str, entry: str, example: str) -> App:
     return group
 
 
-models = _library("models", "The models of the library", "model", "llama-3.3-70b")
+_models = _library("models", "The models of the library", "model", "llama-3.3-70b")
 _hardware = _library(
     "hardware", "Accelerators and the systems they come in", "accelerator or system", "h100-sxm"
 )
@@ -74,7 +74,7 @@ _Other = Annotated[
 _Version = Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")]
 
 
-@models.command("diff", examples=("mantile list models diff llama-3.1-70b llama-3.3-70b",))
+@_models.command("diff", examples=("mantile list models diff llama-3.1-70b llama-3.3-70b",))
 def _diff(
     left: Annotated[
         str, typer.Argument(metavar="A", help="Model id, id@version, config.json, model folder or hub id.")
@@ -87,7 +87,7 @@ def _diff(
     _print_diff("models", *_sides(left, right, version), as_json)
 
 
-@models.command("add", examples=("mantile list models add my-model/config.json -o models",))
+@_models.command("add", examples=("mantile list models add my-model/config.json -o models",))
 def _add_model(
     name: Annotated[str, typer.Argument(metavar="MODEL", help="config.json, model folder or hub id.")],
     folder: Annotated[
@@ -113,6 +113,31 @@ def _add_model(
     usual = Path("models")
     path = add_model(name, folder or (usual if usual.is_dir() else Path()), date.today(), trust_remote_code)
     typer.echo(f"{path}: written; give it as the model: mantile estimate {path} ...")
+
+
+@_models.command("ir", examples=("mantile list models ir llama-3.3-70b",))
+def ir(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="Model id or id@version, config.json, model folder or hub id."),
+    ],
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.cli.output.tables import print_description, print_json
+    from mantile.ir.build import build_ir
+    from mantile.ir.counts import describe
+    from mantile.library.models import load_model
+
+    description = describe(build_ir(load_model(model)), tokens, tensors)
+    if as_json:
+        print_json(description)
+    else:
+        print_description(description)
 
 
 @_hardware.command("diff", examples=("mantile list hardware diff h100-sxm h200-sxm",))
