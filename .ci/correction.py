@@ -6,9 +6,9 @@ later days.
 
 Boosted quantile trees on shares of the estimate and on what was asked are fitted to what the profiles as they
 are leave over of the runs; a linear fit and the five nearest runs of the same columns stand beside them, and
-the correction that `mantile correct` writes. In the first table each model is left out in turn, then each
-accelerator, then all runs from a day on. The last table says how much of what was left out lies in a range
-that holds 80 % of the rest. Needs scikit-learn.
+the correction that `mantile calibrate --multipliers` writes. In the first table each model is left out in
+turn, then each accelerator, then all runs from a day on. The last table says how much of what was left
+out lies in a range that holds 80 % of the rest. Needs scikit-learn.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def changes(seen: pd.DataFrame, unseen: pd.DataFrame, metric: str, columns: list
     }
     return made | {
         "steps everywhere": applied(unseen, fitted_everywhere(seen, metric)),
-        "mantile correct": applied(unseen, learned_from(metric, seen)),
+        "mantile calibrate --multipliers": applied(unseen, learned_from(metric, seen)),
     }
 
 

@@ -562,22 +562,20 @@ def _read_workbook(path: Path) -> Any:
 # --- command lines ------------------------------------------------------------------------------------------
 
 _ARGUMENTS = {
-    **dict.fromkeys(("open", "verify", "lint", "import", "audit"), ("run.xlsx",)),
+    "verify": ("run.xlsx",),
+    "import": ("run.xlsx", "vllm serve meta-llama/Llama-3.1-8B -tp 2", "llama-server -m x.gguf", "ls"),
     **dict.fromkeys(("reconcile", "calibrate"), ("m.csv",)),
-    **dict.fromkeys(("models", "hardware", "profiles"), ("llama-3.1-8b", "h100-sxm", "mi300x")),
-    **dict.fromkeys(("explain", "trace"), ("serving.tpot", "decode.weights", "nothing.at_all")),
+    "list": ("llama-3.1-8b", "h100-sxm", "mi300x"),
+    "explain": ("serving.tpot", "decode.weights", "nothing.at_all"),
     "fits": ("h100-sxm:8", "rtx-4090:1", "m3-ultra"),
-    "from-command": ("vllm serve meta-llama/Llama-3.1-8B -tp 2", "llama-server -m x.gguf", "ls"),
     "compare": ("run.xlsx", "s.yaml", "llama-3.1-8b"),
 }
 _SLOW = (
-    "lint",
     "optimize",
     "size",
     "fits",
     "calibrate",
     "sweep",
-    "audit",
 )  # seconds each: one in ten of the others
 
 
@@ -617,7 +615,7 @@ def _command(rng: random.Random, _: bytes) -> bytes:
             rng.choice(("100000", *("4", "1") * 6)),
         ]
     if "output" in named_options and rng.random() < 0.9:
-        words += ["--output", {"import": "o.yaml", "audit": "o.json"}.get(name, "o.xlsx")]
+        words += ["--output", {"import": "o.yaml", "verify": "o.json"}.get(name, "o.xlsx")]
     options = sorted(named_options)
     for option in rng.sample(options, min(len(options), rng.choice((0, 1, 1, 1, 2, 3, 8)))):
         words.append(rng.choice(named_options[option].opts))

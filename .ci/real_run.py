@@ -201,7 +201,7 @@ def add_chip(folder: Path) -> None:
     place = folder / "library" / "accelerators"
     place.mkdir(parents=True)
     figures = ("--bf16", f"{peak:.4f}", "--bandwidth", f"{bandwidth:.2f}", "--memory", str(MEMORY))
-    mantile("hardware", "add", CHIP, "--like", LIKE, *figures, "-o", str(place), folder=folder)
+    mantile("list", "hardware", "add", CHIP, "--like", LIKE, *figures, "-o", str(place), folder=folder)
 
 
 def benched(folder: Path, prompts: Sequence[int], lengths: Sequence[int]) -> list[Point]:

@@ -14,7 +14,7 @@ HEADS = ("field", "flag", "row of Inputs", "other names", "unit", "range", "defa
 
 OTHERS = {
     "model": (
-        "An id of `mantile models list`, in a version if you like (`llama-3.1-8b@1`), a `config.json`, a "
+        "An id of `mantile list models`, in a version if you like (`llama-3.1-8b@1`), a `config.json`, a "
         "folder of a model, or an id or page of the hub."
     ),
     "name": "What a column is called.",
@@ -40,8 +40,8 @@ OTHERS = {
         "rental: `{h100-sxm: 2.10}`."
     ),
     "correction": (
-        "Multipliers that stand beside the results: `none`, `shipped`, or a file that `mantile correct` "
-        "wrote."
+        "Multipliers that stand beside the results: `none`, `shipped`, or a file that "
+        "`mantile calibrate --multipliers` wrote."
     ),
     "template": "One of templates/, or a file of one's own.",
     "sweep": "Values of one field, or of two, for the sweep of What-if.",
@@ -71,8 +71,8 @@ OTHERS = {
 """Fields that are no row of the sheet Inputs."""
 
 _LISTS = {
-    "accelerators": "an id of `mantile hardware list`",
-    "systems": "an id of `mantile hardware list`",
+    "accelerators": "an id of `mantile list hardware`",
+    "systems": "an id of `mantile list hardware`",
     "frameworks": "a file of profiles/frameworks",
     "datatypes": "an id of profiles/datatypes.yaml, such as fp8",
     "settings": "a name that the framework has, profiles/frameworks",

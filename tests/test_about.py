@@ -1,4 +1,4 @@
-"""What `mantile open` says of a workbook, and `mantile build --open`."""
+"""What `mantile verify --about` says of a workbook, and `mantile build --open`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_says_what_a_workbook_is(run: Any, made: Path) -> None:
     """As generated, in ten lines, the verdict first; a price that nobody states is null in JSON."""
-    status, out, err = run("open", str(made))
+    status, out, err = run("verify", "--about", str(made))
     lines = {line.split()[0]: line for line in out.splitlines()}
     assert (status, err, len(out.splitlines())) == (0, "", 10)
     assert out.startswith(f"{made}: agrees. All ")
@@ -81,7 +81,7 @@ def test_says_what_a_workbook_is(run: Any, made: Path) -> None:
         ("checks", "PRICE_UNKNOWN"),
     ):
         assert word in lines[label]
-    facts = json.loads(run("open", str(made), "--json")[1])
+    facts = json.loads(run("verify", "--about", str(made), "--json")[1])
     expected = mantile.estimate(mantile.Scenario(**SCENARIO)).results(0)
     assert facts["ok"] is True
     assert facts["digest"][:4] in lines["made"]
@@ -92,7 +92,7 @@ def test_says_what_a_workbook_is(run: Any, made: Path) -> None:
 def test_edited_inputs_are_named_and_followed(run: Any, edit: Any) -> None:
     """Cell, was, is; the results are those of the edited inputs, and it still verifies."""
     path = edit(in_input_tokens=4096, in_concurrency=16)
-    status, out, _ = run("open", str(path))
+    status, out, _ = run("verify", "--about", str(path))
     assert status == 0
     assert "2 inputs edited, which is fine." in out.splitlines()[0]
     assert re.search(r"Summary!H7, Input tokens: held 1,024, holds 4,096\n", out)
@@ -105,19 +105,19 @@ def test_edited_inputs_are_named_and_followed(run: Any, edit: Any) -> None:
 def test_no_results_where_an_input_cannot_be_read(run: Any, edit: Any, value: Any) -> None:
     """The line names the cell, and nothing that was generated passes for what the file says now."""
     path = edit(in_tp=value)
-    status, out, err = run("open", str(path))
+    status, out, err = run("verify", "--about", str(path))
     assert (status, err) == (1, "")
     assert "(inputs.tp)" in out
     assert "as generated" in out
     assert "TTFT" not in out
     if value is None:
         return
-    facts = json.loads(run("open", str(path), "--json")[1])
+    facts = json.loads(run("verify", "--about", str(path), "--json")[1])
     assert (facts["ok"], facts["scenarios"], facts["edited"]) == (False, None, None)
 
 
 def test_a_formula_typed_over_does_not_verify(run: Any, edit: Any) -> None:
-    status, out, _ = run("open", str(edit(ttft=0.001)))
+    status, out, _ = run("verify", "--about", str(edit(ttft=0.001)))
     assert status == 1
     assert "does NOT agree. 1 cell overwritten; " in out.splitlines()[0]
     assert re.search(r"- Calculation!H\d+, .*: held =.*, holds 0\.001 \(overwritten\)\n", out)
@@ -125,7 +125,7 @@ def test_a_formula_typed_over_does_not_verify(run: Any, edit: Any) -> None:
 
 def test_refuses_other_files(run: Any, tmp_path: Path) -> None:
     (tmp_path / "text.xlsx").write_text("no workbook")
-    status, _, err = run("open", str(tmp_path / "text.xlsx"))
+    status, _, err = run("verify", "--about", str(tmp_path / "text.xlsx"))
     assert status == 2
     assert "text.xlsx" in err
 
@@ -145,7 +145,7 @@ def test_build_opens_what_it_wrote(run: Any, tmp_path: Path, monkeypatch: pytest
     opened = run(*arguments)
     assert shown == [str(tmp_path / "new.xlsx")]
     assert (opened[0], opened[2]) == (0, "")
-    assert opened[1] == run("open", str(tmp_path / "new.xlsx"))[1]
+    assert opened[1] == run("verify", "--about", str(tmp_path / "new.xlsx"))[1]
     status = 1
     assert run(*arguments)[0] == 2
     assert (tmp_path / "new.xlsx").is_file()

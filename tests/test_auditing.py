@@ -198,7 +198,8 @@ def test_files_of_an_audit(
     """Plain values in all three forms, nothing that executes, pages one wide; the same bytes twice."""
     assert (
         exit_status(
-            "audit",
+            "verify",
+            "--audit",
             str(workbook),
             *(part for form in ("xlsx", "csv", "json") for part in ("-o", str(tmp_path / f"a.{form}"))),
         )

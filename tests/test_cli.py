@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import shlex
 import subprocess
 import sys
 import warnings
@@ -20,6 +21,7 @@ import yaml
 
 import mantile
 from mantile.cli import app, main
+from mantile.cli.application import FORMER
 from mantile.cli.flags import flagged
 from mantile.cli.output.tables import new_table, open_console
 from mantile.equations.text import FOLDER, read, subjects
@@ -117,8 +119,8 @@ def process(arguments: Sequence[str], folder: Path, **environment: str) -> subpr
 @pytest.mark.parametrize(
     ("line", "unbuffered"),
     [
-        ("models list", "1"),
-        ("models list --json", ""),
+        ("list models", "1"),
+        ("list models --json", ""),
         ("list quantities --format csv", "1"),
         ("--help", ""),
     ],
@@ -156,15 +158,89 @@ def test_version_and_help(run: Any) -> None:
         "build",
         "estimate",
         "verify",
-        "lint",
         "explain",
-        "trace",
-        "ir",
-        "models",
-        "hardware",
-        "profiles",
     ):
         assert run(command, "--help").status == 0
+
+
+def test_commands_can_be_held_in_mind(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At most 18, in five groups; the help of each, and of what stands in one, has at most 40 lines."""
+    monkeypatch.setenv("COLUMNS", "80")
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    panels = Counter(command.rich_help_panel for command in commands.values())
+    assert len(commands) <= 18 and len(panels) == 5, panels
+    shown = run("--help").out
+    assert all(f"\n{panel}:\n" in shown for panel in panels)
+    for path in [(name,) for name in commands] + [
+        path for path, _ in commands_of(typer.main.get_command(app))
+    ]:
+        lines = run(*path, "--help").out.splitlines()
+        assert len(lines) <= 40 and max(map(len, lines)) <= 80, (path, len(lines))
+        assert lines[-1].startswith("--help-all: ") or len(path) < 3, path
+
+
+@pytest.mark.parametrize(
+    ("former", "rest"),
+    [
+        ("audit", "run.xlsx"),
+        ("correct", "runs.csv"),
+        ("drift", "records.db"),
+        ("find", "all-reduce"),
+        ("from-command", "'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm"),
+        ("from-trace", "requests.csv"),
+        ("guide", "cheapest"),
+        ("hardware", "show h100-sxm --json"),
+        ("hardware", "list --json"),
+        ("init", "chat.txt"),
+        ("ir", "llama-3.1-8b --json"),
+        ("keys", "list nobody.pub"),
+        ("lint", "--rules"),
+        ("models", "diff llama-3.1-8b mistral-7b"),
+        ("open", "run.xlsx"),
+        ("plan", f"llama-3.3-70b {' '.join(CASE)}"),
+        ("profiles", "list"),
+        ("trace", "tpot"),
+        ("trace", "tpot --depth 1 --dependents --json"),
+    ],
+)
+def test_a_former_name_says_what_it_is_called_now(run: Any, tmp_path: Path, former: str, rest: str) -> None:
+    """It answers as the new words do, and one line more on stderr; help and completion do not have it."""
+    (tmp_path / "requests.csv").write_text("arrival,input_tokens,output_tokens\n0,600,200\n1.5,6000,300\n")
+    now = FORMER[former]
+    before, after = (run(*words, *shlex.split(rest)) for words in ([former], now.split()))
+    assert (before.status, before.out) == (after.status, after.out)
+    assert before.err == f"mantile: {former!r} is now {now!r}\n{after.err}"
+    assert f"\n  {former} " not in run("--help").out
+    if former == "plan":
+        assert before.status == 1  # it does not fit
+
+
+def test_every_former_name_leads_to_a_command() -> None:
+    """Of the program, to no former one."""
+    commands = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+    assert all(now.split()[0] in commands and former not in commands for former, now in FORMER.items())
+
+
+def test_import_says_which_form_it_read(run: Any, tmp_path: Path) -> None:
+    """Of a launch line, of a trace; flags are for the first."""
+    (tmp_path / "requests.csv").write_text("arrival,input_tokens,output_tokens\n0,600,200\n1.5,6000,300\n")
+    assert "from a launch line of vllm" in run("import", "vllm serve Qwen/Qwen3-32B -tp 2").out
+    assert "requests.csv: 2 requests" in run("import", "requests.csv").err
+    refused(run("import", "requests.csv", "--tp", "2"), "flags are for a launch line")
+    refused(run("import", "run.xlsx", "-o", "run.yaml"), "run.xlsx", "no such file")
+    refused(run("import", "requests.csv", "--bundle", "-o", "load.yaml"), "--bundle", "workbook")
+
+
+def test_lists_are_narrowed_by_words(run: Any) -> None:
+    """Of a kind, of a part of the library, of all; without its word too."""
+    models = run("list", "models", "mixtral", "--json").data["models"]
+    assert models and all("mixtral" in row["id"] and row["meaning"] == row["hub_id"] for row in models)
+    assert run("list", "models", "list", "mixtral", "--json").data["models"] == models
+    assert {row["kind"] for row in run("list", "all-reduce", "--json").data["found"]} >= {"quantities"}
+    assert run("list", "all", "all-reduce", "--json").out == run("list", "all-reduce", "--json").out
+    refused(run("list", "acelerators"), "did you mean accelerators")
+    refused(run("list", "systems", "nothing-has-this"), "mantile list systems")
+    assert run("config").out == run("config", "show").out
 
 
 def test_a_workbook_of_a_plan_that_does_not_fit_says_that_once(run: Any) -> None:
@@ -235,7 +311,7 @@ def commands_of(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tupl
 def test_no_flag_has_two_meanings() -> None:
     """Of a command every spelling belongs to one option."""
     found = [*commands_of(typer.main.get_command(app))]
-    assert len(found) > 30
+    assert len(found) > 30  # those of groups included
     for path, command in found:
         spelt = [name for option in command.params for name in (*option.opts, *option.secondary_opts)]
         twice = [name for name, count in Counter(spelt).items() if count > 1]
@@ -500,7 +576,7 @@ def test_wrong_scenarios(run: Any, tmp_path: Path, text: str, words: tuple[str, 
 )
 def test_wrong_configs(run: Any, tmp_path: Path, text: str, words: tuple[str, ...]) -> None:
     (tmp_path / "config.json").write_text(text)
-    refused(run("ir", "config.json", "--json"), "config.json", *words)
+    refused(run("list", "models", "ir", "config.json", "--json"), "config.json", *words)
     refused(run("estimate", "config.json", *CASE), "config.json", *words)
 
 
@@ -526,12 +602,12 @@ def test_usage_errors(run: Any) -> None:
     ("command", "words"),
     [
         (("explain", "serving.tpt"), ("unknown quantity 'serving.tpt'", "serving.tpot")),
-        (("trace", "nothing.like.it"), ("unknown quantity",)),
-        (("models", "show", "llama-3.1-8"), ("unknown model", "llama-3.1-8b")),
-        (("hardware", "show", "h101"), ("unknown accelerator", "h100-sxm")),
-        (("profiles", "show", "hoper"), ("unknown efficiency profile", "hopper")),
+        (("explain", "nothing.like.it", "--depth", "1"), ("unknown quantity",)),
+        (("list", "models", "show", "llama-3.1-8"), ("unknown model", "llama-3.1-8b")),
+        (("list", "hardware", "show", "h101"), ("unknown accelerator", "h100-sxm")),
+        (("list", "profiles", "show", "hoper"), ("unknown efficiency profile", "hopper")),
         (("verify", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
-        (("lint", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
+        (("verify", "--rules", "nowhere.xlsx"), ("nowhere.xlsx", "no such file")),
     ],
 )
 def test_wrong_names(run: Any, command: tuple[str, ...], words: tuple[str, ...]) -> None:
@@ -570,10 +646,10 @@ def test_a_time_is_told_in_the_size_that_people_say(run: Any) -> None:
     """The exact one stands beside it; a trace is the same tree in JSON."""
     value = run("explain", "serving.tpot", "--json").data["value"]
     assert f"{value * 1e3:.6g} ms ({value:.6g} s)" in run("explain", "serving.tpot").out
-    tree = run("trace", "serving.tpot", "--depth", "1", "--format", "json").data
+    tree = run("explain", "serving.tpot", "--depth", "1", "--format", "json").data
     assert (tree["id"], tree["value"]) == ("serving.tpot", value)
     assert sum(branch["value"] for branch in tree["branches"]) == pytest.approx(value, rel=1e-12)
-    assert f"serving.tpot = {value * 1e3:.6g} ms" in run("trace", "serving.tpot", "--depth", "1").out
+    assert f"serving.tpot = {value * 1e3:.6g} ms" in run("explain", "serving.tpot", "--depth", "1").out
 
 
 def test_a_number_is_whole_where_a_column_in_the_middle_went(run: Any, monkeypatch: Any) -> None:
@@ -589,13 +665,13 @@ def test_a_number_is_whole_where_a_column_in_the_middle_went(run: Any, monkeypat
 
 
 def test_jobs_are_rows_too(run: Any, monkeypatch: Any) -> None:
-    """`guide` breaks a line between words, as a shell goes on with it; in other forms it has tables."""
+    """`list jobs` breaks a line between words, as a shell goes on with it; in other forms it has tables."""
     monkeypatch.setenv("COLUMNS", "80")
-    job = run("guide", "cheapest", "--json").data["jobs"][0]
-    said = run("guide", "cheapest").out
+    job = run("list", "jobs", "cheapest", "--json").data["jobs"][0]
+    said = run("list", "jobs", "cheapest").out
     assert max(map(len, said.splitlines())) <= 80
     assert " ".join(said.replace("\\\n", " ").split()[-len(job["command"].split()) :]) == job["command"]
-    assert run("guide", "cheapest", "--format", "csv").out.startswith("how do I,command\n")
+    assert run("list", "jobs", "cheapest", "--format", "csv").out.startswith("how do I,command\n")
 
 
 def test_explain_adds_up(run: Any) -> None:
@@ -647,25 +723,28 @@ def test_explain_everything() -> None:
 
 
 def test_trace(run: Any) -> None:
-    shallow, deep = run("trace", "serving.tpot", "--depth", "1"), run("trace", "serving.tpot", "--depth", "4")
+    shallow, deep = (
+        run("explain", "serving.tpot", "--depth", "1"),
+        run("explain", "serving.tpot", "--depth", "4"),
+    )
     assert shallow.status == deep.status == 0
     assert "decode.time" not in shallow.out
     assert "decode.time" in deep.out
-    near, far = (run("trace", "serving.tpot", "--dependents", "--depth", depth) for depth in ("1", "2"))
+    near, far = (run("explain", "serving.tpot", "--dependents", "--depth", depth) for depth in ("1", "2"))
     assert "serving.generation" in near.out and "serving.e2e" not in near.out
     assert "serving.e2e" in far.out
 
 
 def test_a_factor_with_a_figure_for_each_use_is_explained_and_traced(run: Any) -> None:
-    """An id that `--set` takes is known to `explain` and `trace` too.
+    """An id that `--set` takes is known to `explain` too, and to its tree.
 
     Also where several figures stand for it.
     """
     uses = [f"efficiency.gemm_compute.{use}" for use in ("attention", "ffn", "head")]
     explained = run("explain", "efficiency.gemm_compute", "--json").data
     assert [term["id"] for term in explained["precedents"]] == explained["members"] == uses
-    below = run("trace", "efficiency.gemm_compute", "--depth", "2")
-    above = run("trace", "efficiency.gemm_compute", "--depth", "2", "--dependents")
+    below = run("explain", "efficiency.gemm_compute", "--depth", "2")
+    above = run("explain", "efficiency.gemm_compute", "--depth", "2", "--dependents")
     assert below.status == above.status == 0
     assert all(f"─ {use} = 0.78 " in ran.out for use in uses for ran in (below, above))
     assert "efficiency.gemm_compute.override" in below.out and "rate.gemm_flops" not in below.out
@@ -673,7 +752,7 @@ def test_a_factor_with_a_figure_for_each_use_is_explained_and_traced(run: Any) -
 
 
 def test_trace_expands_each_figure_once(run: Any) -> None:
-    ran = run("trace", "serving.ttft", "--depth", "99")
+    ran = run("explain", "serving.ttft", "--depth", "99")
     again = [line for line in ran.out.splitlines() if " prefill.time =" in line]
     assert len(again) > 1
     assert sum("shown elsewhere" not in line for line in again) == 1
@@ -697,7 +776,7 @@ def test_an_estimate_says_what_a_name_takes_for_granted(run: Any) -> None:
 
 
 def test_ir_json(run: Any) -> None:
-    found = run("ir", "llama-3.1-8b", "--json").data
+    found = run("list", "models", "ir", "llama-3.1-8b", "--json").data
     assert set(found["parameters"]) == {
         "total",
         "active",
@@ -710,14 +789,14 @@ def test_ir_json(run: Any) -> None:
     assert found["kv_bytes_per_token"] == {"all_layers": 131_072, "beyond_window": 131_072}
     assert "tensors" not in found
     assert "prefill_flops" not in found
-    found = run("ir", "llama-3.1-8b", "--json", "--tensors", "--tokens", "100").data
+    found = run("list", "models", "ir", "llama-3.1-8b", "--json", "--tensors", "--tokens", "100").data
     assert set(found["prefill_flops"]) == {"tokens", "linear", "attention_full_square", "other"}
     assert {"name", "shape", "count"} == set(found["tensors"][0])
     assert any("{}" in tensor["name"] for tensor in found["tensors"])
 
 
 def test_ir_for_people(run: Any) -> None:
-    ran = run("ir", "qwen2.5-7b", "--tensors", "--tokens", "100")
+    ran = run("list", "models", "ir", "qwen2.5-7b", "--tensors", "--tokens", "100")
     assert ran.status == 0
     for word in (
         "qwen2",
@@ -733,15 +812,15 @@ def test_ir_for_people(run: Any) -> None:
     ("kind", "identifier"), [("models", "qwen3-8b"), ("hardware", "h100-sxm"), ("profiles", "global")]
 )
 def test_library(run: Any, kind: str, identifier: str) -> None:
-    listed = run(kind, "list", "--json").data[kind]
+    listed = run("list", kind, "--json").data[kind]
     assert identifier in [row["id"] for row in listed]
-    table = run(kind, "list")
+    table = run("list", kind)
     assert table.status == 0
     assert identifier in table.out
-    shown = run(kind, "show", identifier)
+    shown = run("list", kind, "show", identifier)
     assert shown.status == 0
     assert "source" in shown.out
-    assert run(kind, "show", identifier, "--json").data["id"] == identifier
+    assert run("list", kind, "show", identifier, "--json").data["id"] == identifier
 
 
 def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
@@ -749,7 +828,7 @@ def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
 
     A config.json stands for a model.
     """
-    found = run("models", "diff", "llama-3.1-8b", "mistral-7b", "--json").data
+    found = run("list", "models", "diff", "llama-3.1-8b", "mistral-7b", "--json").data
     assert (found["a"], found["b"]) == ("llama-3.1-8b", "mistral-7b")
     fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
     assert fields["facts.vocabulary"] == (128_256, 32_000)
@@ -758,20 +837,20 @@ def test_models_differ_field_by_field(run: Any, tmp_path: Path) -> None:
     assert fields["tensor.lm_head.weight 32000 × 4096"] == (None, 1)
     assert not {"facts.layers", "facts.hidden_size", "layers"} & fields.keys()
     for word in ("facts.vocabulary", "128,256", "32,000"):
-        assert word in run("models", "diff", "llama-3.1-8b", "mistral-7b").out
+        assert word in run("list", "models", "diff", "llama-3.1-8b", "mistral-7b").out
     (tmp_path / "config.json").write_text(json.dumps(CONFIG))
-    mixed = run("models", "diff", "config.json", "deepseek-v3", "--json").data["differences"]
+    mixed = run("list", "models", "diff", "config.json", "deepseek-v3", "--json").data["differences"]
     assert {"layers.attention + ffn", "layers.attention + moe", "facts.experts"} <= {
         item["field"] for item in mixed
     }
-    assert run("models", "diff", "llama-3.1-8b", "llama-3.1-8b", "--json").data["differences"] == []
-    assert "are the same" in run("models", "diff", "llama-3.1-8b", "llama-3.1-8b").out
-    refused(run("models", "diff", "llama-3.1-8b", "llama-3.1-8"), "unknown model", "llama-3.1-8b")
+    assert run("list", "models", "diff", "llama-3.1-8b", "llama-3.1-8b", "--json").data["differences"] == []
+    assert "are the same" in run("list", "models", "diff", "llama-3.1-8b", "llama-3.1-8b").out
+    refused(run("list", "models", "diff", "llama-3.1-8b", "llama-3.1-8"), "unknown model", "llama-3.1-8b")
 
 
 def test_ir_of_a_mixture(run: Any) -> None:
     """Kinds of layer, their order, active parameters, and what predicts further tokens apart."""
-    found = run("ir", "deepseek-v3", "--json", "--tensors").data
+    found = run("list", "models", "ir", "deepseek-v3", "--json", "--tensors").data
     assert found["parameters"]["total"] == 671_026_404_352
     assert found["parameters"]["active"] < found["parameters"]["total"] / 10
     assert [(group["blocks"], group["count"]) for group in found["layer_groups"]] == [
@@ -780,27 +859,29 @@ def test_ir_of_a_mixture(run: Any) -> None:
     ]
     assert found["order"] == ["attention.ffn"] * 3 + ["attention.moe"] * 58
     assert found["multi_token_prediction"]["parameters"] > 10**10
-    told = run("ir", "deepseek-v3").out
+    told = run("list", "models", "ir", "deepseek-v3").out
     for word in ("attention + moe", "multi-token prediction", "mla", "Shared expert"):
         assert word in told
 
 
 def test_the_list_of_models_tells_total_and_active(run: Any) -> None:
-    rows = {row["id"]: row for row in run("models", "list", "--json").data["models"]}
+    rows = {row["id"]: row for row in run("list", "models", "list", "--json").data["models"]}
     assert rows["mixtral-8x7b"]["parameters"] == 46_702_792_704
     assert rows["mixtral-8x7b"]["active"] == 12_879_925_248
     assert rows["llama-3.1-8b"]["active"] == rows["llama-3.1-8b"]["parameters"]
-    assert run("models", "show", "mixtral-8x7b", "--json").data["layers"] == [
+    assert run("list", "models", "show", "mixtral-8x7b", "--json").data["layers"] == [
         {"layer": "attention + moe", "times": 32}
     ]
 
 
 def test_hardware_lists_si_and_quotes(run: Any) -> None:
-    row = next(row for row in run("hardware", "list", "--json").data["hardware"] if row["id"] == "h100-sxm")
+    row = next(
+        row for row in run("list", "hardware", "list", "--json").data["hardware"] if row["id"] == "h100-sxm"
+    )
     assert row["memory_capacity_bytes"] == 80 * 2**30
     assert row["memory_bandwidth_bytes_per_s"] == 3350e9
-    assert "3,350" in run("hardware", "list").out
-    assert run("hardware", "show", "hgx-h100", "--json").data["id"] == "hgx-h100"
+    assert "3,350" in run("list", "hardware", "list").out
+    assert run("list", "hardware", "show", "hgx-h100", "--json").data["id"] == "hgx-h100"
 
 
 # --- workbooks ----------------------------------------------------------------------------------------------
@@ -926,15 +1007,15 @@ def test_verify_refuses_other_files(run: Any, tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_lint(run: Any, workbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = run("lint", str(workbook))
+    ran = run("verify", "--rules", str(workbook))
     assert ran.status == 0, ran.out
     assert "no findings" in ran.out
     monkeypatch.setattr("mantile.workbook.lint.lint", lambda file: [])  # found once is enough
-    assert run("lint", str(workbook), "--json").data == {"findings": []}
+    assert run("verify", "--rules", str(workbook), "--json").data == {"findings": []}
 
 
 def test_the_text_of_the_equations_is_checked(run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran = run("lint", "--model")
+    ran = run("verify", "--model")
     assert ran.status == 0, ran.out
     assert "rows of" in ran.out and "every row can be made" in ran.out
     of_files = dict(subjects())
@@ -947,7 +1028,7 @@ def test_the_text_of_the_equations_is_checked(run: Any, monkeypatch: pytest.Monk
     for module in ("lint_text", "tables"):
         monkeypatch.setattr(f"mantile.equations.{module}.subjects", lambda: of_files)
     monkeypatch.setattr("mantile.equations.lint_text._STRUCTURES", {"one": ("llama-3.1-8b", {})})
-    ran = run("lint", "--model", "--json")
+    ran = run("verify", "--model", "--json")
     findings = json.loads(ran.out)["findings"]
     assert ran.status == 1 and "goodput.eq: nobody uses spare(...)" in findings
     place = 2 + goodput[: goodput.index("serving.request_per_s")].count("\n")
@@ -960,12 +1041,14 @@ def test_the_text_of_the_equations_is_checked(run: Any, monkeypatch: pytest.Monk
 
 @pytest.mark.exhaustive
 def test_lint_lists_its_rules(run: Any, workbook: Path) -> None:
-    rules = {entry["rule"]: entry["meaning"] for entry in run("lint", "--rules", "--json").data["rules"]}
-    printed = run("lint", "--rules").out
+    rules = {entry["rule"]: entry["meaning"] for entry in run("verify", "--rules", "--json").data["rules"]}
+    printed = run("verify", "--rules").out
     assert "magic-number" in rules
     assert all(name in printed and meaning in printed for name, meaning in rules.items())
-    refused(run("lint"), "FILE", "--rules")
-    refused(run("lint", str(workbook), "--rules"), "--rules alone")
+    refused(run("verify"), "FILE")
+    refused(run("verify", str(workbook), "--model"), "no FILE")
+    refused(run("verify", str(workbook), "--rules", "--about"), "stand alone")
+    refused(run("verify", str(workbook), "--audit"), "missing --output")
 
 
 @pytest.mark.parametrize(("columns", "beside"), [("80", False), ("120", True)])
@@ -974,7 +1057,7 @@ def test_what_an_id_means_is_told_whatever_the_terminal(
 ) -> None:
     """Beside it, or below it where there is no room; an id is never split."""
     monkeypatch.setenv("COLUMNS", columns)
-    lines = run("find", "all-reduce").out.splitlines()
+    lines = run("list", "all-reduce").out.splitlines()
     assert max(map(len, lines)) <= int(columns)
     place = next(
         at for at, line in enumerate(lines) if "efficiency.all_reduce_latency_scale.global/exo" in line

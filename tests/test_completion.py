@@ -37,8 +37,9 @@ def _asked(
     ("line", "words"),
     [
         ("mantile est", {"estimate"}),
-        ("mantile hardware s", {"show"}),
+        ("mantile list hardware s", {"show"}),
         ("mantile list sy", {"systems"}),
+        ("mantile list mod", {"models"}),
         ("mantile estimate deepseek-v3", {"deepseek-v3", "deepseek-v3.1"}),
         ("mantile estimate x --gpu h100", {"h100-sxm", "h100-pcie", "h100-nvl"}),
         ("mantile optimize x --gpu h100-sxm,b2", {"h100-sxm,b200-sxm"}),
@@ -47,7 +48,7 @@ def _asked(
         ("mantile estimate x --kv-dtype=fp8", {"fp8"}),
         ("mantile estimate x --as l", {"llama.cpp", "lmstudio"}),
         ("mantile fits rtx-50", {"rtx-5090"}),
-        ("mantile models show llama-3.3", {"llama-3.3-70b"}),
+        ("mantile list models show llama-3.3", {"llama-3.3-70b"}),
         ("mantile estimate x --decode-t", {"--decode-tp"}),
     ],
 )

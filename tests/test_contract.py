@@ -183,7 +183,7 @@ def test_hosts_and_runtimes_are_stored(tmp_path: Path, monkeypatch: pytest.Monke
     for command, data in (("hardware", host), ("profiles", runtime)):
         file = tmp_path / f"{command}.json"
         file.write_text(json.dumps(data))
-        added = CliRunner().invoke(app, [command, "add", str(file)])
+        added = CliRunner().invoke(app, ["list", command, "add", str(file)])
         assert added.exit_code == 0, added.output
     assert machines.hosts()["my-host"].ram_gb == 64 and machines.runtimes()["our-vllm"].engine == "vLLM"
 

@@ -186,7 +186,7 @@ def test_a_profile_of_a_file_is_compared_with_the_current_one(tmp_path: Path) ->
     """That of the same id, wherever the file lies."""
     path = tmp_path / "hopper@99.yaml"
     path.write_text(dump_yaml(_hopper()), encoding="utf-8")
-    shown = CliRunner().invoke(app, ["profiles", "diff", str(path), "--json"])
+    shown = CliRunner().invoke(app, ["list", "profiles", "diff", str(path), "--json"])
     assert shown.exit_code == 0, shown.output
     assert json.loads(shown.output) == {"a": str(path), "b": "hopper", "differences": []}
 
@@ -195,7 +195,7 @@ def test_a_correction_is_never_overwritten(file: Path, tmp_path: Path) -> None:
     """Said before anything is fitted."""
     runs, before = tmp_path / "runs.yaml", file.read_bytes()
     runs.write_text("runs: []\n", encoding="utf-8")
-    shown = CliRunner().invoke(app, ["correct", str(runs), "-o", str(file)])
+    shown = CliRunner().invoke(app, ["calibrate", "--multipliers", str(runs), "-o", str(file)])
     assert "mine.yaml: there is such a file already; it is never overwritten" in str(shown.exception)
     assert file.read_bytes() == before
 
@@ -203,7 +203,7 @@ def test_a_correction_is_never_overwritten(file: Path, tmp_path: Path) -> None:
 def test_a_file_that_is_not_there() -> None:
     """A scenario that names one is refused, whatever its name."""
     with pytest.raises(
-        InputError, match=r"expected none, shipped or a file of mantile correct, found 'mine'"
+        InputError, match=r"expected none, shipped or a file of mantile calibrate --multipliers, found 'mine'"
     ):
         mt.estimate(mt.Scenario(**ASKED, correction="mine"))
 

@@ -546,7 +546,7 @@ def test_a_ring_is_gone_round_where_that_is_shorter_and_every_link_is_drawn(run:
     given = [part for device in devices for part in ("--device", device)]
     drawn = tmp_path / "plan.svg"
     for preset, count, used in (("ring", 4, {(1, 2), (2, 3), (3, 4)}), ("mesh", 6, {(1, 2), (2, 4)})):
-        asked = ("plan", "llama-3.1-8b", *FLAGS, *given, "--links", preset)
+        asked = ("estimate", "--plan", "llama-3.1-8b", *FLAGS, *given, "--links", preset)
         plan = json.loads(run(*asked, "--json")[1])
         shown = plan["topology"]["links"]
         assert len(shown) == count
@@ -558,7 +558,9 @@ def test_a_ring_is_gone_round_where_that_is_shorter_and_every_link_is_drawn(run:
         assert len(lines) == count + 4  # and the key
         words = [text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text")]
         assert sum("GB/s" in word and "of" not in word for word in words) == count
-    star = json.loads(run("plan", "llama-3.1-8b", *FLAGS, *given, "--links", "star", "--json")[1])
+    star = json.loads(
+        run("estimate", "--plan", "llama-3.1-8b", *FLAGS, *given, "--links", "star", "--json")[1]
+    )
     assert {link["to"] for link in star["topology"]["links"]} == {"network"}
     edited = mt.Scenario(
         **HOME, devices=[{"accelerator": chip} for chip in ("rtx-4090", "m3-ultra")], links="ring"
@@ -629,7 +631,7 @@ def test_a_picture_has_every_link_with_its_bandwidth_and_marks_the_busiest(run: 
     drawn = tmp_path / "plan.svg"
     devices = ("rtx-4090,layers=16,link=2.5g", "m3-ultra,layers=16", "dgx-spark-gb10,layers=0")
     given = [part for device in devices for part in ("--device", device)]
-    status, out, _ = run("plan", "llama-3.1-8b", *FLAGS, *given, "--svg", str(drawn))
+    status, out, _ = run("estimate", "--plan", "llama-3.1-8b", *FLAGS, *given, "--svg", str(drawn))
     assert status == 0 and "busiest" in out and "unused, inferred" in out
     root = ElementTree.parse(drawn).getroot()
     lines = [one for one in root.iter("{http://www.w3.org/2000/svg}line") if float(one.get("y1", 0)) < 400]
@@ -639,7 +641,7 @@ def test_a_picture_has_every_link_with_its_bandwidth_and_marks_the_busiest(run: 
     words = " ".join(text.text or "" for text in root.iter("{http://www.w3.org/2000/svg}text"))
     for part in ("2.5gbe · 0.2812 GB/s", "1.125 GB/s", "layers 17 – 32", "no layers"):
         assert part in words, part
-    assert run("plan", "llama-3.1-8b", *FLAGS, *given, "--svg", "plan.png")[0] == 2
+    assert run("estimate", "--plan", "llama-3.1-8b", *FLAGS, *given, "--svg", "plan.png")[0] == 2
 
 
 def test_the_network_is_the_busiest_link_only_where_ranks_of_a_layer_are_across_it() -> None:

@@ -62,12 +62,12 @@ NOT_RUN = {
     "mantile serve": "answers until it is ended; test_server_process.py starts it",
     "curl ": "is run by test_server_process.py, with a server to answer",
     "python workbooks/from_python.py": "is run by test_gallery.py",
-    "mantile profiles add": "needs a file of a runtime; test_contract.py has one",
+    "mantile list profiles add": "needs a file of a runtime; test_contract.py has one",
     "mantile bench http": "needs a server; test_bench.py has one",
     "mantile sweep llama-3.3-70b --isl 2048 --osl 256 --over accelerator=all --over tp=2^0..2^3 --over w": (
         "takes a million points; others are swept"
     ),
-    "mantile correct workbooks/": "learns from all runs; test_correction.py learns from few",
+    "mantile calibrate --multipliers workbooks/": "learns from all runs; test_correction.py learns from few",
     "mantile build workbooks/": "is estimated and laid out by test_gallery.py",
 }
 # Commands that write or read workbooks or what came of them, or predict hundreds of runs.
@@ -77,7 +77,7 @@ HEAVY = (
     "run.json",
     "reconcile workbooks/",
     "calibrate",
-    "mantile correct",
+    "mantile calibrate --multipliers",
     "--gpus-max 16",
     "macs.yaml",
     "shared_prefix=0",
@@ -94,9 +94,8 @@ WRITES = (" -o ", "records import", "keys new")  # what others that take seconds
 HEAVY_CALLS = ("verify(", "import_workbook(", "reconcile(", "calibrate(")
 EXIT_STATUS_1 = (
     "compare",
-    "correct",
-    "drift",
-    "hardware add",
+    "records drift",
+    "list hardware add",
     "reconcile",
     "size",
 )  # of commands that may find something, or print an error that is shown
@@ -329,7 +328,7 @@ def run_all(document: str, heavy: bool, built: Callable[[], Path], monkeypatch: 
         if command.shown is None and command.text in ran:
             continue
         ran.add(command.text)
-        reads = (" workbooks/", " verify ", " lint ", " audit ", "build scenario.yaml -o run.xlsx")
+        reads = (" workbooks/", " verify ", "build scenario.yaml -o run.xlsx")
         again = command.shown is None and told_first(command.text) != document
         if again and any(part in command.text for part in reads):
             continue

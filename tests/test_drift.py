@@ -155,28 +155,28 @@ def test_command(
 ) -> None:
     """Status 1 on an alarm, limits that may be set, JSON, and a report that verifies."""
     add(tmp_path / "records.db", records(predicted["vllm"], "2026-10"))
-    assert say("drift", "records.db")[0] == 0
+    assert say("records", "drift", "records.db")[0] == 0
     add(tmp_path / "records.db", records(predicted["vllm"], "2026-11", tpot=1.15))
-    status, text = say("drift", "records.db", "--json", "-o", "drift.xlsx")
+    status, text = say("records", "drift", "records.db", "--json", "-o", "drift.xlsx")
     data = json.loads(text)
     assert status == 1 and [alarm["metric"] for alarm in data["alarms"]] == ["decode"]
     assert data["alarms"][0]["shift"] == pytest.approx(0.15) and data["limits"]["memory"] == 0.07
     assert [month["month"] for month in data["groups"][0]["months"]] == ["2026-10", "2026-11"]
-    status, text = say("drift", "records.db")
+    status, text = say("records", "drift", "records.db")
     assert status == 1 and "alarm: llama-3.1-8b on rtx-4090 with vllm 1.0, 2026-11: decode +15.0 %" in text
-    assert say("drift", "records.db", "--limit", "decode=16")[0] == 0
-    assert say("drift", "records.db", "--limit", "decode=x")[0] == 2
-    status, text = say("drift", "records.db", "--retrain", "new", "--json")
+    assert say("records", "drift", "records.db", "--limit", "decode=16")[0] == 0
+    assert say("records", "drift", "records.db", "--limit", "decode=x")[0] == 2
+    status, text = say("records", "drift", "records.db", "--retrain", "new", "--json")
     (file,) = json.loads(text)["profiles"]
     assert status == 1 and "vllm 1.0" in Path(file).read_text()
-    assert say("drift", "records.db", "--profile", file)[0] == 0, "as fast as the new version says"
-    assert say("drift", "records.db", "--retrain", "new")[0] == 2, "a version is never overwritten"
-    status, text = say("profiles", "diff", file, file, "--json")
+    assert say("records", "drift", "records.db", "--profile", file)[0] == 0, "as fast as the new version says"
+    assert say("records", "drift", "records.db", "--retrain", "new")[0] == 2, "a version is never overwritten"
+    status, text = say("list", "profiles", "diff", file, file, "--json")
     assert status == 0 and json.loads(text)["differences"] == []
     base = Path(file).name.partition("@")[0]
     known = load_library().efficiency
     if any(profile.id == base for profile in known):
-        status, text = say("profiles", "diff", base, file, "--json")
+        status, text = say("list", "profiles", "diff", base, file, "--json")
         differences = json.loads(text)["differences"]
         assert status == 0 and differences and all(one["a"] != one["b"] for one in differences)
     import openpyxl

@@ -33,7 +33,7 @@ from mantile.library.scenario import parse_scenario
 DATA = Path(__file__).parent / "data"
 RECORDED = DATA / "recorded_exaone_moe.json"
 FAMILIES = DATA / "recorded_families.json"  # classes of CONFIGS made wide, as seen
-MODELS = DATA / "models_from_code"  # what `mantile models add` makes of the configs in it
+MODELS = DATA / "models_from_code"  # what `mantile list models add` makes of the configs in it
 ANEW = "MANTILE_RECORD" in os.environ  # write what is on file anew
 needs_classes = pytest.mark.skipif(
     not process.can_record(), reason="torch and transformers build the classes; a recording of one is here"

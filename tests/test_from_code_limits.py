@@ -195,7 +195,7 @@ def test_trusted_code_is_read_and_named(tmp_path: Path, capfd: pytest.CaptureFix
     """
     folder = folder_with(tmp_path, "import sys; print('hello'); sys.stderr.write('hello')")
     written = CliRunner().invoke(
-        app, ["models", "add", str(folder), "-o", str(tmp_path), "--trust-remote-code"]
+        app, ["list", "models", "add", str(folder), "-o", str(tmp_path), "--trust-remote-code"]
     )
     assert written.exit_code == 0, written.output
     assert "hello" not in "".join(capfd.readouterr())

@@ -233,7 +233,7 @@ def test_a_pin_brings_back_the_old_figures() -> None:
 
 @pytest.mark.exhaustive
 def test_list_and_show(run: Any, library: Library) -> None:
-    rows = {row["id"]: row for row in run("hardware", "list", "--json").data["hardware"]}
+    rows = {row["id"]: row for row in run("list", "hardware", "list", "--json").data["hardware"]}
     assert rows.keys() == {chip.id for chip in library.accelerators}
     assert (
         rows["gb200-nvl72"]["system"],
@@ -241,24 +241,24 @@ def test_list_and_show(run: Any, library: Library) -> None:
         rows["mi300x"]["topology"],
     ) == ("nvl72-gb200", 72, "mesh")
     assert rows["t4"]["peak_bf16_flops"] is None and rows["t4"]["peak_fp16_flops"] == 65e12
-    table = run("hardware", "list").out
+    table = run("list", "hardware", "list").out
     assert all(f" {name} " in table for row in rows.values() for name in (row["id"], row["system"]))
-    shown = run("hardware", "show", "h100-pcie", "--json").data
+    shown = run("list", "hardware", "show", "h100-pcie", "--json").data
     assert (shown["system"]["id"], shown["other_systems"]) == ("pcie-h100", ["h100-pcie-pair"]) and shown[
         "prices"
     ]["cloud"]["value"] > 0
-    assert "h100-pcie-pair" in run("hardware", "show", "h100-pcie").out
-    old = run("hardware", "show", "h100-sxm@2026-11", "--json").data
+    assert "h100-pcie-pair" in run("list", "hardware", "show", "h100-pcie").out
+    old = run("list", "hardware", "show", "h100-sxm@2026-11", "--json").data
     assert (old["version"], old["versions"][-1], old["accelerator"]["idle"]) == ("2026-11", "2026-11", None)
-    assert run("hardware", "show", "pcie-h100", "--json").data["system"]["topology"] == "pcie"
-    refused(run("hardware", "show", "h100-sxm@1"), "version '1' is unknown", "2026-11")
-    for profile in run("profiles", "list", "--json").data["profiles"]:
-        ran = run("profiles", "show", profile["id"])
+    assert run("list", "hardware", "show", "pcie-h100", "--json").data["system"]["topology"] == "pcie"
+    refused(run("list", "hardware", "show", "h100-sxm@1"), "version '1' is unknown", "2026-11")
+    for profile in run("list", "profiles", "list", "--json").data["profiles"]:
+        ran = run("list", "profiles", "show", profile["id"])
         assert ran.status == 0 and profile["key"] in ran.out
 
 
 def test_diff_lists_what_differs_and_nothing_else(run: Any, library: Library) -> None:
-    found = run("hardware", "diff", "h100-sxm", "h200-sxm", "--json").data
+    found = run("list", "hardware", "diff", "h100-sxm", "h200-sxm", "--json").data
     fields = {item["field"]: item for item in found["differences"]}
     assert (found["a"], found["b"]) == ("h100-sxm", "h200-sxm")
     assert fields["accelerator.memory_capacity"] | {"source_a": "", "source_b": ""} == {
@@ -277,8 +277,8 @@ def test_diff_lists_what_differs_and_nothing_else(run: Any, library: Library) ->
         "prices.cloud" in fields
         and not {"accelerator.peak_bf16", "system.link_bandwidth", "accelerator.id"} & fields.keys()
     )
-    assert "system.link_bandwidth" in run("hardware", "diff", "h100-sxm", "b200-sxm").out
-    systems = run("hardware", "diff", "hgx-h100", "pcie-h100", "--json").data["differences"]
+    assert "system.link_bandwidth" in run("list", "hardware", "diff", "h100-sxm", "b200-sxm").out
+    systems = run("list", "hardware", "diff", "hgx-h100", "pcie-h100", "--json").data["differences"]
     assert {
         "field": "system.topology",
         "a": "switch",
@@ -288,12 +288,12 @@ def test_diff_lists_what_differs_and_nothing_else(run: Any, library: Library) ->
         "source_b": None,
     } in systems
     assert all(item["field"].startswith("system.") for item in systems)
-    assert "are the same" in run("hardware", "diff", "h100-sxm", "h100-sxm").out
+    assert "are the same" in run("list", "hardware", "diff", "h100-sxm", "h100-sxm").out
 
 
 def test_diff_of_versions(run: Any) -> None:
     """An absent figure is an empty side; the newer one is the default of B."""
-    found = run("hardware", "diff", "h100-sxm", "--version", "2026-11", "--json").data
+    found = run("list", "hardware", "diff", "h100-sxm", "--version", "2026-11", "--json").data
     fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
     assert (found["a"], found["b"]) == ("h100-sxm@2026-11", "h100-sxm")
     assert (
@@ -302,15 +302,17 @@ def test_diff_of_versions(run: Any) -> None:
         and "system.accelerators" not in fields
     )
     assert (
-        run("hardware", "diff", "h100-sxm@2026-11", "--json").data
+        run("list", "hardware", "diff", "h100-sxm@2026-11", "--json").data
         == found
-        == run("hardware", "diff", "h100-sxm@2026-11", "h100-sxm", "--json").data
+        == run("list", "hardware", "diff", "h100-sxm@2026-11", "h100-sxm", "--json").data
     )
-    refused(run("hardware", "diff", "h100-sxm"), "missing B")
-    refused(run("hardware", "diff", "h100-sxm", "hgx-h100"), "two accelerators or two systems")
-    refused(run("hardware", "diff", "h100-sxm@2026-11", "--version", "2026-11"), "names a version already")
-    refused(run("hardware", "diff", "h100-sxm", "--version", "7"), "version '7' is unknown")
-    refused(run("hardware", "diff", "h100-sxm", "h100-smx"), "h100-smx", "did you mean h100-sxm")
+    refused(run("list", "hardware", "diff", "h100-sxm"), "missing B")
+    refused(run("list", "hardware", "diff", "h100-sxm", "hgx-h100"), "two accelerators or two systems")
+    refused(
+        run("list", "hardware", "diff", "h100-sxm@2026-11", "--version", "2026-11"), "names a version already"
+    )
+    refused(run("list", "hardware", "diff", "h100-sxm", "--version", "7"), "version '7' is unknown")
+    refused(run("list", "hardware", "diff", "h100-sxm", "h100-smx"), "h100-smx", "did you mean h100-sxm")
 
 
 # --- one's own ----------------------------------------------------------------------------------------------
@@ -338,8 +340,8 @@ def filled(identifier: str = "zeta", **sheet: str) -> str:
 
 def test_add_writes_a_skeleton_that_says_what_it_lacks(run: Any, tmp_path: Path) -> None:
     """And never replaces a file."""
-    refused(run("hardware", "add", "zeta", "--check"), "zeta.yaml: No such file")
-    assert run("hardware", "add", "zeta").status == 0
+    refused(run("list", "hardware", "add", "zeta", "--check"), "zeta.yaml: No such file")
+    assert run("list", "hardware", "add", "zeta").status == 0
     assert [path.name for path in tmp_path.iterdir()] == ["zeta.yaml"]
     file, text = tmp_path / "zeta.yaml", (tmp_path / "zeta.yaml").read_text(encoding="utf-8")
     assert all(
@@ -351,7 +353,7 @@ def test_add_writes_a_skeleton_that_says_what_it_lacks(run: Any, tmp_path: Path)
         for word in ("dense", "2:4 sparsity", "per direction", "GiB", "no native path", "assumed", "medium")
     )
     for again in (("zeta",), ("zeta", "--check")):
-        ran = run("hardware", "add", *again)
+        ran = run("list", "hardware", "add", *again)
         assert (
             ran.status == 1
             and "zeta.yaml: not yet complete" in ran.out
@@ -368,18 +370,18 @@ def test_add_writes_a_skeleton_that_says_what_it_lacks(run: Any, tmp_path: Path)
         "zeta.yaml: field peak_bf16.source",
     )
     file.write_text(filled().replace("unit: GiB", "unit: GB"), encoding="utf-8")
-    assert "memory_capacity: expected a figure in GiB, found GB" in run("hardware", "add", "zeta").out
+    assert "memory_capacity: expected a figure in GiB, found GB" in run("list", "hardware", "add", "zeta").out
     file.write_text(
         filled().replace('products run in bf16"}', '"}').replace("no such path: weights are expanded, ", ""),
         encoding="utf-8",
     )
-    assert run("hardware", "add", "zeta").out.startswith("  field peak_fp4: missing value")
-    refused(run("hardware", "add", "h100-sxm"), "is in the library")
-    refused(run("hardware", "add", "My Chip"), "expected an id of lower-case letters")
-    refused(run("hardware", "add", "eta", "-o", "nowhere"), "there is no folder nowhere")
+    assert run("list", "hardware", "add", "zeta").out.startswith("  field peak_fp4: missing value")
+    refused(run("list", "hardware", "add", "h100-sxm"), "is in the library")
+    refused(run("list", "hardware", "add", "My Chip"), "expected an id of lower-case letters")
+    refused(run("list", "hardware", "add", "eta", "-o", "nowhere"), "there is no folder nowhere")
     (tmp_path / "profiles" / "accelerators").mkdir(parents=True)
     assert (
-        run("hardware", "add", "eta").status == 0
+        run("list", "hardware", "add", "eta").status == 0
         and (tmp_path / "profiles" / "accelerators" / "eta.yaml").is_file()
     )
 
@@ -388,7 +390,7 @@ def test_a_spec_sheet_is_enough_for_an_estimate(run: Any, tmp_path: Path) -> Non
     """The filled-in skeleton estimates a model by the global factors; its figures are those that count."""
     file = tmp_path / "zeta.yaml"
     file.write_text(filled(), encoding="utf-8")
-    ran = run("hardware", "add", "zeta")
+    ran = run("list", "hardware", "add", "zeta")
     assert (
         ran.status == 0
         and "complete; use it with --accelerator zeta.yaml" in ran.out
@@ -406,14 +408,16 @@ def test_a_spec_sheet_is_enough_for_an_estimate(run: Any, tmp_path: Path) -> Non
     )  # no int8 path is stated
     file.write_text(filled(memory_bandwidth="8000", peak_fp8="1600"), encoding="utf-8")
     assert run(*own, "--json").data["tpot_s"] < 0.8 * result["tpot_s"]
-    assert "look again: field peak_fp8: 1600 TFLOP/s is 4.0 times" in run("hardware", "add", "zeta").out
+    assert (
+        "look again: field peak_fp8: 1600 TFLOP/s is 4.0 times" in run("list", "hardware", "add", "zeta").out
+    )
     optional = {
         name: "1"
         for name, field in Accelerator.model_fields.items()
         if name in Accelerator.UNITS and not field.is_required()
     }
     file.write_text(filled(**optional), encoding="utf-8")
-    assert load(Accelerator, file).idle and run("hardware", "add", "zeta").status == 0
+    assert load(Accelerator, file).idle and run("list", "hardware", "add", "zeta").status == 0
 
 
 def test_a_file_stands_for_an_accelerator_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -486,7 +490,10 @@ def test_an_accelerator_of_ones_own_is_calibrated_swept_and_chosen(
     folder.mkdir(parents=True)
     monkeypatch.setenv("MANTILE_LIBRARY", str(folder.parent))
     figures = ("--bf16", "497", "--bandwidth", "2000", "--memory", "80")
-    assert run("hardware", "add", "mychip", "--like", "h100-sxm", *figures, "-o", str(folder)).status == 0
+    assert (
+        run("list", "hardware", "add", "mychip", "--like", "h100-sxm", *figures, "-o", str(folder)).status
+        == 0
+    )
     Path("runs.csv").write_text(
         "model,accelerator,framework,tp,concurrency,input_tokens,output_tokens,tpot_s\n"
         "llama-3.1-8b,mychip,vllm,1,1,1000,100,0.02\n",

@@ -441,7 +441,7 @@ def test_the_command_writes_a_scenario(run: Any, tmp_path: Path) -> None:
     """Which the other commands take; a load beyond the engine's own limits is bounded by them."""
     path = tmp_path / "chat.yaml"
     line = "vllm serve Qwen/Qwen3-32B -tp 2 --enforce-eager --fully-sharded-loras"
-    ran = run("from-command", line, *CASE, "-o", str(path), "--set", "efficiency.gemm_compute=0.7")
+    ran = run("import", line, *CASE, "-o", str(path), "--set", "efficiency.gemm_compute=0.7")
     assert ran.status == 0, ran.err
     assert f"{path}: written: model qwen3-32b" in ran.out
     assert "--fully-sharded-loras: both sides" in ran.out
@@ -457,7 +457,7 @@ def test_the_command_writes_a_scenario(run: Any, tmp_path: Path) -> None:
 
 def test_the_command_prints_json_and_scenarios(run: Any) -> None:
     line = "vllm serve /models/mine -tp 2 --port 80"
-    data = run("from-command", line, "--accelerator", "h100-sxm", "--model", "qwen3-8b", "--json").data
+    data = run("import", line, "--accelerator", "h100-sxm", "--model", "qwen3-8b", "--json").data
     assert data["scenario"] == {
         "model": "qwen3-8b",
         "framework": "vllm",
@@ -467,7 +467,7 @@ def test_the_command_prints_json_and_scenarios(run: Any) -> None:
     assert data["missing"] == ["input_tokens", "output_tokens", "concurrency"]
     assert data["ignored"] == ["--port"]
     assert data["not_modelled"] == []
-    ran = run("from-command", line)
+    ran = run("import", line)
     assert parse_yaml(ran.out, "stdout") == {"model": "/models/mine", "framework": "vllm", "tp": 2}
     assert "# missing: accelerator (--accelerator), input_tokens (--input-tokens)," in ran.out
 
@@ -475,9 +475,9 @@ def test_the_command_prints_json_and_scenarios(run: Any) -> None:
 def test_the_command_refuses_what_is_wrong(run: Any, tmp_path: Path) -> None:
     """With exit status 2, and nothing is written."""
     path = tmp_path / "chat.yaml"
-    ran = run("from-command", "vllm serve Qwen/Qwen3-32B --bogus -tp 0", "-o", str(path))
+    ran = run("import", "vllm serve Qwen/Qwen3-32B --bogus -tp 0", "-o", str(path))
     assert ran.status == 2
     assert "--bogus: no flag of vLLM" in ran.err
     assert "-tp 0: expected a whole number" in ran.err
     assert not path.exists()
-    assert run("from-command", "vllm serve gpt2", "-o", "chat.txt").status == 2
+    assert run("import", "vllm serve gpt2", "-o", "chat.txt").status == 2

@@ -173,7 +173,7 @@ def test_checkpoints_in_other_data_types_say_what_they_are(cut_off: dict[str, Pa
         ("whisper-large-v3", "its name says that it is an audio model"),
         ("bge-m3", "its name says that it is an encoder"),
         ("falconet", "unknown model 'falconet'; did you mean falcon-7b?"),
-        ("strange", "unknown model 'strange'; `mantile models list` shows those that we ship"),
+        ("strange", "unknown model 'strange'; `mantile list models` shows those that we ship"),
         (
             "https://github.com/meta-llama/llama",
             "expected an id, a model's page on the Hugging Face hub, or a",
@@ -236,7 +236,7 @@ def server(name: str, **more: Any) -> tuple[str, str | None]:
 
 
 def line(name: str, **more: Any) -> tuple[str, str | None]:
-    """As `mantile from-command` reads a launch line."""
+    """As `mantile import` reads a launch line."""
     fields = read_launch(f"vllm serve {name}", **more).fields
     return fields["model"], fields.get("weights_dtype")
 

@@ -103,17 +103,19 @@ def test_a_scenario_pins_a_version(shelved: Path) -> None:
 
 def test_versions_are_shown_and_compared(shelved: Path, run: Callable[..., str]) -> None:
     """As those of hardware: A in a version, by default with the current one."""
-    shown = json.loads(run("models", "show", f"{MODEL}@1", "--json"))
+    shown = json.loads(run("list", "models", "show", f"{MODEL}@1", "--json"))
     assert (shown["id"], shown["version"], shown["versions"]) == (MODEL, "1", ["2", "1"])
-    assert json.loads(run("models", "list", "--json"))["models"][0]["version"] == "2"
-    found = json.loads(run("models", "diff", f"{MODEL}@1", f"{MODEL}@2", "--json"))
+    assert json.loads(run("list", "models", "list", "--json"))["models"][0]["version"] == "2"
+    found = json.loads(run("list", "models", "diff", f"{MODEL}@1", f"{MODEL}@2", "--json"))
     fields = {item["field"]: (item["a"], item["b"]) for item in found["differences"]}
     assert fields["facts.layers"] == (32, 31) and "facts.hidden_size" not in fields
-    shipped = json.loads(run("models", "show", MODEL, "--json"))
+    shipped = json.loads(run("list", "models", "show", MODEL, "--json"))
     assert shipped["formats"][0]["weights_dtype"] == "fp8"
     for asked in ((f"{MODEL}@1",), (MODEL, "--version", "1"), (f"{MODEL}@1", MODEL)):
-        assert json.loads(run("models", "diff", *asked, "--json"))["differences"] == found["differences"]
-    assert "missing B" in run("models", "diff", MODEL)
+        assert (
+            json.loads(run("list", "models", "diff", *asked, "--json"))["differences"] == found["differences"]
+        )
+    assert "missing B" in run("list", "models", "diff", MODEL)
 
 
 @pytest.mark.exhaustive
@@ -124,10 +126,10 @@ def test_a_workbook_names_the_version_it_was_made_from(
     path = build_workbook(made(f"{MODEL}@1"), tmp_path / "run.xlsx")
     assert f"{MODEL}@1, meta-llama/Meta-Llama-3.1-8B" in _texts(path)
     (shelved / f"{MODEL}.yaml").unlink()
-    assert f"model     {MODEL}@1, weights" in run("open", str(path))
+    assert f"model     {MODEL}@1, weights" in run("verify", "--about", str(path))
     assert f"  model {MODEL}@1\n" in run("verify", str(path))
     assert json.loads(run("verify", str(path), "--json"))["model"] == f"{MODEL}@1"
-    assert json.loads(run("open", str(path), "--json"))["scenarios"][0]["model_version"] == "1"
+    assert json.loads(run("verify", "--about", str(path), "--json"))["scenarios"][0]["model_version"] == "1"
 
 
 @pytest.mark.exhaustive

@@ -127,10 +127,10 @@ def test_what_is_no_trace_is_refused(tmp_path: Path, heads: str, rows: list[str]
 def test_the_command_writes_fields(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """To stdout, to a file, or as JSON."""
     path = written(tmp_path, "time,isl,osl", ["0,10,20", "1,30,40", "2,20,30"])
-    assert exit_status("from-trace", str(path)) == 0
+    assert exit_status("import", str(path)) == 0
     fields = parse_yaml(capsys.readouterr().out, "stdout")
     assert fields["request_rate"] == 1 and fields["input_tokens"] == 20
-    assert exit_status("from-trace", str(path), "-o", str(tmp_path / "load.yaml"), "--json") == 0
+    assert exit_status("import", str(path), "-o", str(tmp_path / "load.yaml"), "--json") == 0
     assert json.loads(capsys.readouterr().out)["fields"] == fields
     assert parse_yaml((tmp_path / "load.yaml").read_text(encoding="utf-8"), "load.yaml") == fields
-    assert exit_status("from-trace", str(path), "-o", str(tmp_path / "load.txt")) == 2
+    assert exit_status("import", str(path), "-o", str(tmp_path / "load.txt")) == 2

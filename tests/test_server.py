@@ -475,7 +475,7 @@ def test_a_measured_run_is_stored_and_says_what_it_would_change(tmp_path: Path) 
 
 
 def test_a_config_is_described(client: Client) -> None:
-    """As `mantile ir` does; nothing of it is executed."""
+    """As `mantile list models ir` does; nothing of it is executed."""
     config = {
         "model_type": "llama",
         "hidden_size": 2048,

@@ -18,16 +18,43 @@ import typer
 from mantile.cli.commands import App, Commands
 from mantile.cli.completion import completes_no_flag
 from mantile.cli.flags import flagged
+from mantile.cli.output.look import say
 from mantile.library.errors import InputError
 from mantile.library.gc_paused import gc_paused
 from mantile.library.version import __version__
+
+FORMER = {
+    "audit": "verify --audit",
+    "correct": "calibrate --multipliers",
+    "drift": "records drift",
+    "find": "list all",
+    "from-command": "import",
+    "from-trace": "import",
+    "guide": "list jobs",
+    "hardware": "list hardware",
+    "init": "config scenario",
+    "ir": "list models ir",
+    "keys": "config keys",
+    "lint": "verify --rules",
+    "models": "list models",
+    "open": "verify --about",
+    "plan": "estimate --plan",
+    "profiles": "list profiles",
+    "trace": "explain --depth 3",
+}
+"""What commands of 0.22 are called now; their names are understood until 0.24."""
 
 
 class Program(Commands):
     """The commands; one that takes a scenario gets the flags of its fields when it is called."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
-        """The command that the arguments begin with, and the rest of them."""
+        """The command that the arguments begin with, under a former name too, and the rest of them."""
+        now = FORMER.get(args[0])
+        if now is not None:
+            if not ctx.resilient_parsing:  # a shell that completes it is told nothing
+                say(f"{args[0]!r} is now {now!r}")
+            args = [*now.split(), *args[1:]]
         name, command, rest = super().resolve_command(ctx, args)
         return name, command if completes_no_flag() else flagged(command), rest
 
@@ -44,7 +71,6 @@ app = App(
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on stdout, in SI units.")]
 
 Workbook = Annotated[Path, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
-OptionalWorkbook = Annotated[Path | None, typer.Argument(metavar="FILE", help="A workbook, .xlsx.")]
 
 
 def must_exist(file: Path) -> None:
@@ -113,8 +139,6 @@ def _end_of_pipe() -> NoReturn:
 
 
 def _fail(message: str) -> NoReturn:
-    from mantile.cli.output.look import say
-
     for line in message.splitlines():
         say(line)
     raise SystemExit(2)

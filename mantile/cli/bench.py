@@ -15,6 +15,7 @@ from mantile.library.errors import InputError, quoted
 from mantile.library.typed_numbers import number_of
 
 _SWEEP, _SERVED, _KEPT = "What is asked", "What serves", "What is kept"
+_RARE_SWEEP, _RARE_SERVED, _RARE_KEPT = f"{_SWEEP} (rare)", f"{_SERVED} (rare)", f"{_KEPT} (rare)"
 _WORKLOAD = {
     "input_tokens", "output_tokens", "concurrency", "request_rate", "sessions", "think_time",
     "prompts_per_slot", "load_duration", "name", "measured",
@@ -26,7 +27,7 @@ def _flag(help: str, panel: str, *names: str, metavar: str | None = None, parser
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=("mantile bench http://localhost:8000 --accelerator h100-sxm --isl 256,2k --concurrency 1,8",),
 )
 def bench(
@@ -68,23 +69,25 @@ def bench(
         int,
         _flag(
             "Measured requests of each slot, 10 or more; at a rate ten times as many in all.",
-            _SWEEP,
+            _RARE_SWEEP,
             parser=whole(10, 100_000),
             metavar="<n>",
         ),
     ] = 10,
     warmup: Annotated[
-        int, _flag("Requests of each slot before those.", _SWEEP, parser=whole(0, 1000), metavar="<n>")
+        int, _flag("Requests of each slot before those.", _RARE_SWEEP, parser=whole(0, 1000), metavar="<n>")
     ] = 1,
     seed: Annotated[
-        int, _flag("Of the made-up words and of arrivals.", _SWEEP, parser=whole(0), metavar="<n>")
+        int, _flag("Of the made-up words and of arrivals.", _RARE_SWEEP, parser=whole(0), metavar="<n>")
     ] = 0,
     chat: Annotated[
-        bool, _flag("Ask /v1/chat/completions; without, /v1/completions.", _SWEEP, "--chat")
+        bool, _flag("Ask /v1/chat/completions; without, /v1/completions.", _RARE_SWEEP, "--chat")
     ] = False,
     timeout: Annotated[
         float,
-        _flag("Without a byte for so long a request has failed.", _SWEEP, parser=real(0.1), metavar="<s>"),
+        _flag(
+            "Without a byte for so long a request has failed.", _RARE_SWEEP, parser=real(0.1), metavar="<s>"
+        ),
     ] = 600.0,
     model: Annotated[
         str | None, _flag("The model, where the server's name for it is not known here.", _SERVED)
@@ -93,7 +96,7 @@ def bench(
         str | None,
         _flag(
             "What the server calls the model, where it lists several, or not this one.",
-            _SERVED,
+            _RARE_SERVED,
             "--served-as",
             metavar="NAME",
         ),
@@ -106,29 +109,35 @@ def bench(
         int | None, _flag("TP, where the server does not tell.", _SERVED, parser=whole(1), metavar="<n>")
     ] = None,
     weights_dtype: Annotated[
-        str | None, _flag("Data type of weights; without it what the engine takes.", _SERVED)
+        str | None, _flag("Data type of weights; without it what the engine takes.", _RARE_SERVED)
     ] = None,
     scenario: Annotated[
         Path | None,
-        _flag("A scenario that says how it is deployed; its load does not count.", _SERVED, metavar="FILE"),
+        _flag(
+            "A scenario that says how it is deployed; its load does not count.", _RARE_SERVED, metavar="FILE"
+        ),
     ] = None,
     token_from: Annotated[
         str | None,
-        _flag("Name of the environment variable with the token that it asks for.", _SERVED, metavar="NAME"),
+        _flag(
+            "Name of the environment variable with the token that it asks for.", _RARE_SERVED, metavar="NAME"
+        ),
     ] = None,
     records: Annotated[
         Path, _flag("The database that gets the records.", _KEPT, "--output", "-o", metavar="FILE.db")
     ] = Path("records.db"),
     manifest: Annotated[
-        Path, _flag("The file of the sweep; given again, it goes on.", _KEPT, metavar="FILE.json")
+        Path, _flag("The file of the sweep; given again, it goes on.", _RARE_KEPT, metavar="FILE.json")
     ] = Path("bench.json"),
     sign: Annotated[
         Path | None,
-        _flag("Sign the records with this key, of `mantile keys new`.", _KEPT, metavar="FILE.key"),
+        _flag(
+            "Sign the records with this key, of `mantile config keys new`.", _RARE_KEPT, metavar="FILE.key"
+        ),
     ] = None,
     telemetry: Annotated[
         bool,
-        _flag("Sample power, clocks, memory and PCIe of this machine meanwhile.", _KEPT, "--telemetry"),
+        _flag("Sample power, clocks, memory and PCIe of this machine meanwhile.", _RARE_KEPT, "--telemetry"),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

@@ -18,10 +18,9 @@ from mantile.library.errors import InputError, near, quoted
 from mantile.library.typed_numbers import SWITCHES
 
 FORMATS = ("table", "markdown", "csv", "json")
-RARE = "(rare)"
-"""Behind the group of an option that only `--help-all` shows."""
+RARELY = "Options (rare)"
+"""The group of a command's own options that only `--help-all` shows, as of any group that ends so."""
 SHARED = "Output"
-_OWN = "Of this command"
 _ENDINGS = {".md": "markdown", ".csv": "csv", ".json": "json"}
 _PROGRAM = "mantile"
 SWITCH = "[on|off]"
@@ -65,7 +64,12 @@ _EVERY = "mantile.help_all"
 
 
 class Commands(typer.core.TyperGroup):
-    """Commands in groups."""
+    """Commands in groups.
+
+    `otherwise` is the one that gets words which begin with none of them; without it that is an error.
+    """
+
+    otherwise = ""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         """The command that the arguments begin with, and the rest of them.
@@ -98,6 +102,10 @@ class Commands(typer.core.TyperGroup):
             InputError: in the words of who typed them.
         """
         given = [*args]
+        first = args[0] if args else ""
+        if self.otherwise and first not in (*self.commands, *ctx.help_option_names):
+            asks = self.no_args_is_help or ctx.resilient_parsing  # a shell asks what may follow
+            args = args if asks and not args else [self.otherwise, *args]
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
@@ -206,6 +214,24 @@ def _value_of(param: Any, given: Sequence[str]) -> str:
 class App(typer.Typer):
     """The application: its commands get the options that all share; they are made once in a process."""
 
+    def group(self, name: str, help: str, panel: str = "", otherwise: str = "", asks: bool = True) -> App:
+        """A command that has others.
+
+        Args:
+            panel: the part of the help it stands in.
+            otherwise: the one of them that gets words which begin with none.
+            asks: whether without words there is help, in place of `otherwise`.
+        """
+        group = App(
+            cls=type("Commands", (Commands,), {"otherwise": otherwise}),
+            help=help,
+            no_args_is_help=asks,
+            rich_markup_mode=None,
+            context_settings={"help_option_names": ["-h", "--help"]},
+        )
+        self.add_typer(group, name=name, rich_help_panel=panel or None)
+        return group
+
     @cached_property
     def _commands(self) -> Any:
         return typer.main.get_command(self)
@@ -276,8 +302,7 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
     def run(**arguments: Any) -> None:
         given = {parameter.name: arguments.pop(parameter.name) for parameter in extra}
         form, path = given.get("shown_as"), given.get("written_to")
-        if form is None and path is not None:
-            form = _ENDINGS.get(path.suffix.lower())
+        form = form or form_of(path)
         if as_json:
             form = "json" if arguments["as_json"] and form is None else form
             arguments["as_json"] = form == "json"
@@ -286,6 +311,11 @@ def shared(function: Callable[..., Any]) -> Callable[..., Any]:
 
     set_parameters(run, [*map(completed, parameters), *map(completed, extra)])
     return run
+
+
+def form_of(path: Path | None) -> str | None:
+    """The form that the ending of a file says; None where it says none."""
+    return None if path is None else _ENDINGS.get(path.suffix.lower())
 
 
 @contextmanager
@@ -364,7 +394,7 @@ def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Param
 
 def _quiet() -> inspect.Parameter:
     option = typer.Option(
-        "--quiet", "-q", help="No notes, no progress: the answer alone.", rich_help_panel=SHARED
+        "--quiet", "-q", help="No notes, no progress: the answer alone.", rich_help_panel=f"{SHARED} (rare)"
     )
     return _parameter("quiet", Annotated[bool, option], False)
 
@@ -380,8 +410,8 @@ def _help_all() -> inspect.Parameter:
         "--help-all",
         is_eager=True,
         callback=show,
-        help="Help with the options of rare use.",
-        rich_help_panel=SHARED,
+        help="All options in groups.",
+        rich_help_panel=f"{SHARED} (rare)",
     )
     return _parameter("help_all", Annotated[bool, option], False)
 
@@ -397,7 +427,7 @@ def _format() -> inspect.Parameter:
         metavar=f"<{'|'.join(FORMATS)}>",
         parser=check,
         help="How it is shown; csv has the tables alone.",
-        rich_help_panel=SHARED,
+        rich_help_panel=f"{SHARED} (rare)",
     )
     return _parameter("shown_as", Annotated[str | None, option])
 

@@ -27,7 +27,7 @@ defaults:
   # accelerator: h100-sxm
   # framework: vllm
   # price_basis: cloud
-# Folders with accelerators and models of your own: ID.yaml as `mantile hardware add` writes it.
+# Folders with accelerators and models of your own: ID.yaml as `mantile list hardware add` writes it.
 library:
   # - ~/mantile
 """

@@ -1,41 +1,33 @@
-"""The command that fits a correction to measured runs: correct."""
+"""The multipliers that calibrate fits to measured runs where it is asked for them."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from mantile.cli.application import AsJson, app
 from mantile.cli.asked import with_own
-from mantile.cli.measured import (
-    MeasurementsArgument,
-    Profiles,
-    Trusted,
-    Where,
-    file_and_conditions,
-    trusted_keys,
-)
 from mantile.library.errors import InputError
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
-@app.command(
-    group="Measured runs, traces and launch lines", examples=("mantile correct runs.csv -o correction.yaml",)
-)
-def correct(
-    measurements: MeasurementsArgument,
-    where: Where = None,
-    profile: Profiles = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", metavar="FILE.yaml", help="The correction.")
-    ] = Path("correction.yaml"),
-    trusted: Trusted = None,
-    as_json: AsJson = False,
+
+def write_correction(
+    path: Path,
+    conditions: list[str],
+    profiles: tuple[str, ...],
+    output: Path,
+    keys: Mapping[bytes, str] | None,
+    as_json: bool,
 ) -> None:
-    """Fit multipliers of results to measured runs, for `correction` of a scenario. Exit status 1 where no
-    metric gets better by one; no file is written then."""
-    path, conditions = file_and_conditions(measurements, where)
+    """Write multipliers of results, for `correction` of a scenario; none where no metric gets better.
+
+    Args:
+        path, conditions: of the measured runs.
+        keys: one of which has to have signed each record.
+    """
     if output.suffix not in (".yaml", ".yml") or not output.parent.is_dir():
         raise InputError(f"{output}: expected a file name that ends in .yaml, in a folder that there is")
     if output.exists():
@@ -51,8 +43,8 @@ def correct(
     from mantile.measured.select import select_runs
 
     with working(f"reading {path.name}"):
-        runs = select_runs(load_measurements(path, trusted_keys(trusted)).runs, conditions, str(path))
-        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
+        runs = select_runs(load_measurements(path, keys).runs, conditions, str(path))
+        library = with_own(load_library(profiles), (run.accelerator for run in runs))
     with progress("fitting", None) as step:
         learned = learn(runs, library, output.stem[:60], path.name, progress=step)
     if learned.correction is not None:

@@ -1,4 +1,4 @@
-"""The command that watches whether servers still do what is predicted: drift."""
+"""The command that watches whether servers still do what is predicted: records drift."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ from typing import Annotated
 
 import typer
 
-from mantile.cli.application import AsJson, app
+from mantile.cli.application import AsJson
 from mantile.cli.asked import with_own
 from mantile.cli.measured import Profiles, Trusted, check_folder, trusted_keys
+from mantile.cli.records import records
 from mantile.library.errors import InputError
 
 
-@app.command(
-    group="Measured runs, traces and launch lines", examples=("mantile drift records.db --limit decode=10",)
-)
+@records.command("drift", examples=("mantile records drift records.db --limit decode=10",))
 def drift(
     file: Annotated[Path, typer.Argument(metavar="FILE.db", help="A database of records.")],
     limit: Annotated[
@@ -56,11 +55,11 @@ def drift(
     from mantile.records.store import read
 
     with working(f"reading {file.name}"):
-        records = read(file, trusted_keys(trusted))
-        names = (str(one.record.run.get("accelerator", "")) for one in records)
+        kept = read(file, trusted_keys(trusted))
+        names = (str(one.record.run.get("accelerator", "")) for one in kept)
         library = with_own(load_library(tuple(profile or ())), names)
     with progress("predicting", None) as step:
-        found = watched.drift(records, limits, library, file.name, step)
+        found = watched.drift(kept, limits, library, file.name, step)
     if output is not None:
         with working(f"writing {output.name}"):
             from mantile.measured.report.drift import write_drift
@@ -71,7 +70,7 @@ def drift(
         from mantile.library.dump import write_profiles
 
         with progress("calibrating", None) as step:
-            fitted = watched.retrain(found, records, library, step)
+            fitted = watched.retrain(found, kept, library, step)
         files = write_profiles(fitted.profiles, retrain)
     if as_json:
         print_json(found.to_dict() | {"profiles": [str(path) for path in files]})

@@ -1,4 +1,4 @@
-"""Commands that ask about an estimate: build, estimate, plan, explain, trace, ir."""
+"""Commands that ask about an estimate: build, estimate, explain."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app, must_exist
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import scenario as scenario_of
 from mantile.cli.flags import with_flags
 from mantile.library.errors import InputError
@@ -98,7 +99,8 @@ What = Annotated[
     str,
     typer.Argument(
         metavar="MODEL_OR_SCENARIO",
-        help="Model id or id@version, config.json, model folder, hub id, scenario .yaml or bundle.",
+        help="Model id or id@version, config.json, model folder, hub id, scenario .yaml or bundle; a model "
+        "needs --accelerator, --input-tokens, --output-tokens and --concurrency beside it.",
     ),
 ]
 Maybe = Annotated[
@@ -114,6 +116,7 @@ WayOut = Annotated[
         metavar="<n>",
         min=1,
         help="Of a plan that does not fit, way <n> out, as `mantile estimate` numbers them.",
+        rich_help_panel=RARELY,
     ),
 ]
 Figure = Annotated[str, typer.Argument(metavar="QUANTITY", help="Id of a figure, such as serving.tpot.")]
@@ -135,13 +138,19 @@ def build(
     since: Annotated[
         Path | None,
         typer.Option(
-            "--since", metavar="OLD.xlsx", help="The workbook before: Log says what differs from it."
+            "--since",
+            metavar="OLD.xlsx",
+            help="The workbook before: Log says what differs from it.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     sign: Annotated[
         Path | None,
         typer.Option(
-            "--sign", metavar="KEY", help="Private key, as `mantile keys new` writes it: sign what is built."
+            "--sign",
+            metavar="KEY",
+            help="Private key, as `mantile config keys new` writes it: sign what is built.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     way: WayOut = None,
@@ -192,6 +201,7 @@ def _open(workbook: Path) -> None:
     examples=(
         "mantile estimate llama-3.3-70b --gpu h100 --gpus 4 --isl 2k --osl 256 --concurrency 16",
         "mantile estimate run.xlsx --concurrency 64",
+        "mantile estimate scenario.yaml --plan",
     ),
 )
 @with_flags
@@ -201,13 +211,39 @@ def estimate(
     everything: Annotated[
         bool, typer.Option("--all", "-a", help="Every figure, and the nearest measured run.")
     ] = False,
+    plan: Annotated[
+        bool,
+        typer.Option("--plan", help="Instead which accelerator holds what, and the messages between them."),
+    ] = False,
+    svg: Annotated[
+        Path | None,
+        typer.Option(
+            "--svg",
+            metavar="FILE.svg",
+            help="With --plan also draw it: machines, links with bandwidth, the busiest link, dashed where "
+            "inferred.",
+            rich_help_panel=RARELY,
+        ),
+    ] = None,
     way: WayOut = None,
     as_json: AsJson = False,
 ) -> None:
     """Print the results of an estimate, without a workbook: does it work, what does it do, how sure, and the
     ways out where it does not.
     """
+    if svg is not None and not plan:
+        raise InputError("--svg: it draws the plan; expected --plan beside it")
+    if svg is not None and svg.suffix != ".svg":
+        raise InputError(f"--svg {svg}: expected a file name that ends in .svg")
+    if svg is not None and not svg.parent.is_dir():
+        raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
+    if plan and everything:
+        raise InputError("--all: it shows every figure; leave --plan out")
     estimates = estimate_of(what, flags, way)
+    if plan:
+        _plan(estimates, svg, as_json)
+        _exit_on_failed_checks(estimates)
+        return
     from mantile.answers.estimate import Answer
     from mantile.cli.output.estimate import print_estimate
     from mantile.cli.output.tables import print_json
@@ -222,36 +258,8 @@ def estimate(
         raise typer.Exit(1)
 
 
-@app.command(
-    group="Ask about a deployment",
-    examples=(
-        "mantile plan deepseek-r1 --gpu h200 --gpus 8 --ep 8 --isl 2k --osl 512 --concurrency 64",
-        "mantile plan llama-3.3-70b --framework exo --device m3-ultra,link=10g --device 5090 --isl 2k "
-        "--osl 256 --concurrency 1 --svg plan.svg",
-    ),
-)
-@with_flags
-def plan(
-    what: What,
-    flags: dict[str, Any],
-    svg: Annotated[
-        Path | None,
-        typer.Option(
-            "--svg",
-            metavar="FILE.svg",
-            help="Also draw it: machines, links with bandwidth, the busiest link, dashed where inferred.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Print which accelerator holds what, the messages between them, and every reason why a plan is not
-    possible.
-    """
-    if svg is not None and svg.suffix != ".svg":
-        raise InputError(f"--svg {svg}: expected a file name that ends in .svg")
-    if svg is not None and not svg.parent.is_dir():
-        raise InputError(f"--svg {svg}: there is no folder {svg.parent}")
-    estimates = estimate_of(what, flags)
+def _plan(estimates: Estimate, svg: Path | None, as_json: bool) -> None:
+    """Print which accelerator holds what, the messages between them, and why a plan is not possible."""
     from mantile.cli.output.tables import print_json, print_plan
     from mantile.estimates import plan as planning
 
@@ -266,25 +274,45 @@ def plan(
     else:
         for placement, column in zip(plans, estimates.columns, strict=True):
             print_plan(placement, estimates.title, column.values["framework"] == "exo")
-    _exit_on_failed_checks(estimates)
 
 
 @app.command(
     group="Ask about a deployment",
-    examples=("mantile explain ttft", "mantile explain decode.time scenario.yaml"),
+    examples=(
+        "mantile explain ttft",
+        "mantile explain decode.time scenario.yaml",
+        "mantile explain tpot --depth 2",
+    ),
 )
 @with_flags
-def explain(quantity: Figure, flags: dict[str, Any], what: Maybe = None, as_json: AsJson = False) -> None:
+def explain(
+    quantity: Figure,
+    flags: dict[str, Any],
+    what: Maybe = None,
+    depth: Annotated[
+        int | None,
+        typer.Option(min=1, help="Instead the figures that it follows from, as a tree of so many levels."),
+    ] = None,
+    dependents: Annotated[
+        bool,
+        typer.Option(
+            "--dependents", help="Instead the tree of what follows from it; 3 levels unless --depth."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Say what a figure is, how it is worked out, from what and why."""
     estimates, title = _estimate_or_example(what, flags)
-    from mantile.cli.output.tables import print_explanation, print_json
+    from mantile.cli.output.tables import print_explanation, print_json, print_trace
     from mantile.estimates import explain as explanation
 
-    explained = explanation.explain(estimates, _figure_id(estimates, quantity))
-    if as_json:
-        print_json(explained.to_dict())
-    else:
-        print_explanation(explained, title)
+    figure = _figure_id(estimates, quantity)
+    if depth is None and not dependents:
+        explained = explanation.explain(estimates, figure)
+        print_json(explained.to_dict()) if as_json else print_explanation(explained, title)
+        return
+    root = explanation.trace(estimates, figure, depth=depth or 3, forward=dependents)
+    print_json(root.to_dict()) if as_json else print_trace(root, title)
 
 
 def _figure_id(estimates: Estimate, name: str) -> str:
@@ -300,55 +328,6 @@ def _figure_id(estimates: Estimate, name: str) -> str:
         if (plain in called or name.lower() in called) and metric.id in figures:
             return metric.id
     return name
-
-
-@app.command(group="Ask about a deployment", examples=("mantile trace serving.tpot --depth 2",))
-@with_flags
-def trace(
-    quantity: Figure,
-    flags: dict[str, Any],
-    what: Maybe = None,
-    depth: Annotated[int, typer.Option(min=1, help="Levels to show.")] = 3,
-    dependents: Annotated[
-        bool, typer.Option("--dependents", help="What follows from the figure instead.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show the figures that a figure follows from, as a tree."""
-    estimates, title = _estimate_or_example(what, flags)
-    from mantile.cli.output.tables import print_json, print_trace
-    from mantile.estimates import explain as explanation
-
-    root = explanation.trace(estimates, _figure_id(estimates, quantity), depth=depth, forward=dependents)
-    if as_json:
-        print_json(root.to_dict())
-    else:
-        print_trace(root, title)
-
-
-@app.command(group="Ask about a deployment", examples=("mantile ir llama-3.3-70b",))
-def ir(
-    model: Annotated[
-        str,
-        typer.Argument(metavar="MODEL", help="Model id or id@version, config.json, model folder or hub id."),
-    ],
-    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
-    tokens: Annotated[
-        int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")
-    ] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
-    from mantile.cli.output.tables import print_description, print_json
-    from mantile.ir.build import build_ir
-    from mantile.ir.counts import describe
-    from mantile.library.models import load_model
-
-    description = describe(build_ir(load_model(model)), tokens, tensors)
-    if as_json:
-        print_json(description)
-    else:
-        print_description(description)
 
 
 @app.command(

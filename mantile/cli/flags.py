@@ -38,10 +38,8 @@ _FORMERLY = "_formerly"  # behind the name of a flag that is kept for its old sp
 WITH_FLAGS = "with_flags"  # attribute of a command that gets the flags of a scenario
 
 
-def _option(help: str, *names: str, metavar: str | None = None, rare: bool = True) -> Any:
-    return typer.Option(
-        *names, metavar=metavar, help=help, rich_help_panel=f"{_BOOK}{' (rare)' if rare else ''}"
-    )
+def _option(help: str, *names: str, metavar: str | None = None) -> Any:
+    return typer.Option(*names, metavar=metavar, help=help, rich_help_panel=f"{_BOOK} (rare)")
 
 
 def _document_flags(
@@ -51,7 +49,6 @@ def _document_flags(
             "The model, in place of MODEL_OR_SCENARIO or of that in the scenario.",
             "--model",
             metavar="MODEL",
-            rare=False,
         ),
     ] = None,
     gpus: Annotated[
@@ -73,7 +70,7 @@ def _document_flags(
             help="A machine of a pipeline over unlike ones, in order; repeatable. Behind the chip what it "
             "states: layers, memory (GB), system, and of the cable to the next device (of the last: from the "
             "one before) link, bandwidth (GB/s), latency (us): m3-ultra:2,link=10gbe.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     cpu: Annotated[
@@ -83,7 +80,7 @@ def _document_flags(
             metavar="CHIP",
             help="A CPU that computes the layers which the accelerator does not hold, in memory of its own: "
             "ryzen-9-9950x. Without --ngl as many layers as is fastest go on the accelerator.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     ngl: Annotated[
@@ -94,7 +91,7 @@ def _document_flags(
             metavar="<n>",
             parser=whole(0, 1000),
             help="Layers on the accelerator beside --cpu, the last ones, as llama.cpp takes them; 99: all.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     n_cpu_moe: Annotated[
@@ -104,7 +101,7 @@ def _document_flags(
             metavar="<n>",
             parser=whole(0, 1000),
             help="Layers on the accelerator whose experts lie on --cpu and are computed there; 99: all.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     no_kv_offload: Annotated[
@@ -112,7 +109,7 @@ def _document_flags(
         typer.Option(
             "--no-kv-offload",
             help="The KV cache of layers on the accelerator stays on --cpu, which computes attention.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     preset: Annotated[
@@ -122,7 +119,7 @@ def _document_flags(
             metavar="<vllm|sglang|trtllm|llama.cpp|ollama|lmstudio|mlx>",
             help="As that engine is deployed by default: its formats, KV cache, budget, blocks; "
             "what it chose is told.",
-            rich_help_panel="Deployment",
+            rich_help_panel="Deployment (rare)",
         ),
     ] = None,
     title: Annotated[str | None, _option("Title of the workbook.")] = None,
@@ -158,7 +155,8 @@ def _document_flags(
     correction: Annotated[
         str | None,
         _option(
-            "Multipliers beside the results: none, shipped, or a file of mantile correct.  [default: none]"
+            "Multipliers beside the results: none, shipped, or a file of `mantile calibrate --multipliers`.  "
+            "[default: none]"
         ),
     ] = None,
     prices: Annotated[
@@ -168,7 +166,7 @@ def _document_flags(
             metavar="CHIP=USD",
             help="What an hour of one accelerator costs you, in place of the library's cloud or rental "
             "price; repeatable: h100-sxm=2.10.",
-            rich_help_panel="Power and price",
+            rich_help_panel="Power and price (rare)",
         ),
     ] = None,
     overrides: Annotated[

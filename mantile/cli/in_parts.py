@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.commands import set_parameters
+from mantile.cli.commands import RARELY, set_parameters
 from mantile.library.errors import InputError
 
 STOPPED = 130
@@ -24,13 +24,18 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-_WORKERS = typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]")
+_WORKERS = typer.Option(
+    min=1, help="Processes of --scheduler local.  [default: one for each core]", rich_help_panel=RARELY
+)
 _PART = typer.Option(
-    min=1, help="Plans that are worked out at once, handed to a worker and kept.  [default: 16384]"
+    min=1,
+    help="Plans that are worked out at once, handed to a worker and kept.  [default: 16384]",
+    rich_help_panel=RARELY,
 )
 _KEEP = typer.Option(
     metavar="FOLDER",
     help="Keep what is worked out there: the same command goes on with what a stopped run left.",
+    rich_help_panel=RARELY,
 )
 _ADDED = (
     _parameter("workers", Annotated[int | None, _WORKERS]),

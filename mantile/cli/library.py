@@ -1,4 +1,4 @@
-"""Commands on the library: models, hardware, profiles."""
+"""Commands on the library: list models, list hardware, list profiles."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from mantile.cli.application import AsJson, app
-from mantile.cli.commands import App, Commands
+from mantile.cli.application import AsJson
+from mantile.cli.commands import App
+from mantile.cli.lists import Words, has_words, lists, nothing_has
 from mantile.library.errors import InputError
 
 
@@ -18,20 +19,22 @@ def _stated(help: str, unit: str) -> Any:
 
 def _library(kind: str, text: str, entry: str, example: str) -> App:
     """The commands list and show of one part of the library."""
-    group = App(
-        cls=Commands,
-        help=f"{text}.",
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings={"help_option_names": ["-h", "--help"]},
-    )
+    group = lists.group(kind, f"{text}.", otherwise="list", asks=False)
 
-    @group.command("list", examples=(f"mantile {kind} list",), help=f"List {text[0].lower()}{text[1:]}.")
-    def _list(as_json: AsJson = False) -> None:
+    @group.command(
+        "list",
+        examples=(f"mantile list {kind}", f"mantile list {kind} {example.partition('-')[0]} --json"),
+        help=f"List {text[0].lower()}{text[1:]}; the word list may be left out.",
+    )
+    def _list(words: Words = None, as_json: AsJson = False) -> None:
         from mantile.cli.output.tables import print_json, print_rows
         from mantile.estimates import catalogue
 
-        rows = catalogue.listing(kind)
+        rows = [row for row in catalogue.listing(kind) if has_words(map(str, row.values()), words)]
+        if not rows:
+            raise nothing_has(words, kind)
+        if as_json and kind == "models":
+            rows = [row | {"meaning": row["hub_id"]} for row in rows]
         if as_json:
             print_json({kind: rows})
         else:
@@ -39,7 +42,7 @@ def _library(kind: str, text: str, entry: str, example: str) -> App:
 
     @group.command(
         "show",
-        examples=(f"mantile {kind} show {example}",),
+        examples=(f"mantile list {kind} show {example}",),
         help=f"Show one {entry}, every figure with its source.",
     )
     def _show(identifier: Annotated[str, typer.Argument(metavar="ID")], as_json: AsJson = False) -> None:
@@ -52,7 +55,6 @@ def _library(kind: str, text: str, entry: str, example: str) -> App:
         else:
             print_entry(shown)
 
-    app.add_typer(group, name=kind, rich_help_panel="Library and set-up")
     return group
 
 
@@ -72,7 +74,7 @@ _Other = Annotated[
 _Version = Annotated[str | None, typer.Option("--version", metavar="V", help="Take A in this version.")]
 
 
-@_models.command("diff", examples=("mantile models diff llama-3.1-70b llama-3.3-70b",))
+@_models.command("diff", examples=("mantile list models diff llama-3.1-70b llama-3.3-70b",))
 def _diff(
     left: Annotated[
         str, typer.Argument(metavar="A", help="Model id, id@version, config.json, model folder or hub id.")
@@ -85,7 +87,7 @@ def _diff(
     _print_diff("models", *_sides(left, right, version), as_json)
 
 
-@_models.command("add", examples=("mantile models add my-model/config.json -o models",))
+@_models.command("add", examples=("mantile list models add my-model/config.json -o models",))
 def _add_model(
     name: Annotated[str, typer.Argument(metavar="MODEL", help="config.json, model folder or hub id.")],
     folder: Annotated[
@@ -113,7 +115,32 @@ def _add_model(
     typer.echo(f"{path}: written; give it as the model: mantile estimate {path} ...")
 
 
-@_hardware.command("diff", examples=("mantile hardware diff h100-sxm h200-sxm",))
+@_models.command("ir", examples=("mantile list models ir llama-3.3-70b",))
+def ir(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="Model id or id@version, config.json, model folder or hub id."),
+    ],
+    tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor.")] = False,
+    tokens: Annotated[
+        int | None, typer.Option(min=1, max=10_000_000, help="Count the FLOPs of a prompt of this length.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Describe a model: parameters, KV-cache bytes, modules and tensors."""
+    from mantile.cli.output.tables import print_description, print_json
+    from mantile.ir.build import build_ir
+    from mantile.ir.counts import describe
+    from mantile.library.models import load_model
+
+    description = describe(build_ir(load_model(model)), tokens, tensors)
+    if as_json:
+        print_json(description)
+    else:
+        print_description(description)
+
+
+@_hardware.command("diff", examples=("mantile list hardware diff h100-sxm h200-sxm",))
 def _hardware_diff(
     left: Annotated[str, typer.Argument(metavar="A", help="Accelerator or system, by id or id@version.")],
     right: _Other = None,
@@ -126,7 +153,7 @@ def _hardware_diff(
     _print_diff("hardware", *_sides(left, right, version), as_json)
 
 
-@_profiles.command("diff", examples=("mantile profiles diff hopper calibrated/hopper@2.yaml",))
+@_profiles.command("diff", examples=("mantile list profiles diff hopper calibrated/hopper@2.yaml",))
 def _profiles_diff(
     left: Annotated[
         str,
@@ -148,8 +175,8 @@ def _profiles_diff(
 @_hardware.command(
     "add",
     examples=(
-        "mantile hardware add mychip --like b200-sxm --fp8 2000 --memory 192 --bandwidth 8000 --link 900 "
-        "--tdp 1000 --price 30000",
+        "mantile list hardware add mychip --like b200-sxm --fp8 2000 --memory 192 --bandwidth 8000 "
+        "--link 900 --tdp 1000 --price 30000",
     ),
 )
 def _add(
@@ -212,7 +239,7 @@ def _add(
     if not check and not path.exists():
         datasheet.write_skeleton(path.stem, path)
         typer.echo(
-            f"{path}: written; fill it in, then `mantile hardware add {path.stem} --check` says what it "
+            f"{path}: written; fill it in, then `mantile list hardware add {path.stem} --check` says what it "
             "still lacks"
         )
         return
@@ -222,7 +249,7 @@ def _add(
         raise typer.Exit(1)
 
 
-@_profiles.command("add", examples=("mantile profiles add runtime.json",))
+@_profiles.command("add", examples=("mantile list profiles add runtime.json",))
 def _add_runtime(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A runtime: runtime_id, engine, version.")],
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mantile.cli.commands import set_parameters
+from mantile.cli.commands import RARELY, set_parameters
 
 if TYPE_CHECKING:
     from mantile.search.objective import Limit
@@ -26,6 +26,7 @@ class LimitFlag:
         unit: in which it is typed.
         help: what it bounds, and on which side.
         si: what a typed 1 is in SI units.
+        common: whether most people who choose set it.
         whole: bounds of a whole number, the least and the most; None: any number.
     """
 
@@ -34,13 +35,22 @@ class LimitFlag:
     unit: str
     help: str
     si: float = 1.0
+    common: bool = False
     whole: tuple[int, int] | None = None
 
     @property
     def parameter(self) -> inspect.Parameter:
         """Of a command."""
         least, most = self.whole or (None, None)
-        option = typer.Option(*self.names, metavar=f"<{self.unit}>", help=self.help, min=least, max=most)
+        panel = None if self.common else RARELY
+        option = typer.Option(
+            *self.names,
+            metavar=f"<{self.unit}>",
+            help=self.help,
+            min=least,
+            max=most,
+            rich_help_panel=panel,
+        )
         kind = int if self.whole else float
         return inspect.Parameter(
             self.of,
@@ -50,18 +60,24 @@ class LimitFlag:
         )
 
 
-def _most(of: str, what: str, unit: str, *others: str, si: float = 1.0) -> LimitFlag:
+def _most(of: str, what: str, unit: str, *others: str, common: bool = False) -> LimitFlag:
     plain = of.replace("_", "-")
-    return LimitFlag(of, (f"--{plain}-max", *others), unit, f"{what}, at most.", si)
+    return LimitFlag(of, (f"--{plain}-max", *others), unit, f"{what}, at most.", common=common)
 
 
 LIMIT_FLAGS = (
     _most("ttft", "TTFT, mean", "s", "--ttft"),
-    _most("ttft_p95", "TTFT, p95", "s", "--ttft-p95"),
-    _most("tpot", "TPOT", "s", "--tpot"),
+    _most("ttft_p95", "TTFT, p95", "s", "--ttft-p95", common=True),
+    _most("tpot", "TPOT", "s", "--tpot", common=True),
     _most("e2e", "End to end, mean", "s", "--e2e"),
     _most("e2e_p95", "End to end, p95", "s", "--e2e-p95"),
-    LimitFlag("interactivity", ("--interactivity-min",), "token/s", "Tokens per second and user, at least."),
+    LimitFlag(
+        "interactivity",
+        ("--interactivity-min",),
+        "token/s",
+        "Tokens per second and user, at least.",
+        common=True,
+    ),
     _most("usd_per_million", "USD per million output tokens", "USD"),
     _most("usd_per_hour", "USD per hour", "USD/h"),
     _most("usd_per_month", "USD per month", "USD", "--budget-usd-month"),
@@ -81,6 +97,7 @@ DefaultLimits = Annotated[
         "--default-limits/--no-default-limits",
         help="Where no limit of TTFT or end-to-end time is given: p95 TTFT of 10 s at most; of prompts above "
         "10k tokens 1 s for each 1k, 60 s at most.",
+        rich_help_panel=RARELY,
     ),
 ]
 _OTHERS = inspect.Parameter(
@@ -90,7 +107,9 @@ _OTHERS = inspect.Parameter(
     annotation=Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MEASURE<=N", help="A limit of any measure, in SI units: power_w<=9e3; repeatable."
+            metavar="MEASURE<=N",
+            help="A limit of any measure, in SI units: power_w<=9e3; repeatable.",
+            rich_help_panel=RARELY,
         ),
     ],
 )

@@ -1,34 +1,37 @@
-"""Commands for who looks for a word: list, find, guide; and to set up: init, config."""
+"""Commands that list what there is: by kind, by words, and jobs with the command that does each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-from typing import Annotated, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Annotated
 
 import typer
 
 from mantile.cli.application import AsJson, app
-from mantile.cli.completion import beginning
 from mantile.library.errors import InputError, near
 
-_KINDS = (
-    "accelerators",
-    "systems",
-    "models",
-    "frameworks",
-    "formats",
-    "metrics",
-    "quantities",
-    "checks",
-    "prices",
-    "presets",
-    "evidence",
-    "releases",
-)
-_LIBRARY = "Library and set-up"
+_KINDS = {
+    "accelerators": "Chips, with what each is called",
+    "systems": "Systems, with the accelerators that they have",
+    "models": "The models of the library",
+    "frameworks": "Serving frameworks, with the chips that they run on",
+    "formats": "Data types, with bits and what they are for",
+    "metrics": "Metrics, with what each means",
+    "quantities": "Figures of an estimate, with unit",
+    "checks": "Checks of a plan, with what each means",
+    "prices": "Bases of a price",
+    "presets": "What engines choose by default, each with its source",
+    "evidence": "Degrees of evidence",
+    "releases": "Releases of engines, with their days",
+}
 _MEANING = 30  # columns beside an id for what it means
 Words = Annotated[list[str] | None, typer.Argument(metavar="[WORDS]", help="Only what has all these words.")]
+lists = app.group(
+    "list",
+    "List what there is of a kind, each with what it means; with other words all that has them.",
+    "Library and set-up",
+    otherwise="all",
+)
 
 
 def rows_of(kind: str) -> Iterator[tuple[str, str]]:
@@ -91,14 +94,23 @@ def rows_of(kind: str) -> Iterator[tuple[str, str]]:
             yield identifier, f"{figure.label}{f', {figure.unit}' if figure.unit != '1' else ''}"
 
 
-def _having(rows: Iterator[tuple[str, str]], words: list[str]) -> list[tuple[str, str]]:
-    """Rows with all words, whatever joins their parts."""
+def has_words(texts: Iterable[str], words: Sequence[str] | None) -> bool:
+    """Whether texts have all words, whatever joins their parts.
+
+    >>> has_words(["h100-sxm", "H100 SXM"], ["h100sxm"])
+    True
+    """
 
     def plain(text: str) -> str:
         return "".join(character for character in text.lower() if character.isalnum())
 
-    wanted = [plain(word) for word in words]
-    return [row for row in rows if all(word in plain(" ".join(row)) for word in wanted)]
+    text = plain(" ".join(texts))
+    return all(plain(word) in text for word in words or ())
+
+
+def nothing_has(words: Sequence[str] | None, kind: str) -> InputError:
+    """That nothing of a kind has words."""
+    return InputError(f"{' '.join(words or ())!r:.60}: nothing among {kind}; `mantile list {kind}` has all")
 
 
 def _is_narrow(rows: list[tuple[str, str]]) -> bool:
@@ -120,51 +132,46 @@ def _print_in_pairs(rows: list[tuple[str, str]]) -> None:
         typer.echo(fill(said, look.width(), initial_indent=indent, subsequent_indent=indent))
 
 
-@app.command("list", group=_LIBRARY, examples=("mantile list systems", "mantile list formats 4 bit"))
-def list_(
-    kind: Annotated[
-        str,
-        typer.Argument(
-            metavar="KIND",
-            help=f"One of {', '.join(_KINDS)}.",
-            autocompletion=lambda incomplete: beginning(_KINDS, incomplete),
-        ),
-    ],
-    words: Words = None,
-    as_json: AsJson = False,
-) -> None:
-    """List what there is of a kind, each with what it means; with words only what has them."""
-    if kind not in _KINDS:
-        raise InputError(f"{kind!r:.40}: there is no such list; {near(kind, _KINDS)}")
-    found = _having(rows_of(kind), words or [])
-    if not found:
-        raise InputError(
-            f"{' '.join(words or ())!r:.60}: nothing among {kind}; `mantile list {kind}` has all"
-        )
-    from mantile.cli.output.tables import new_table, open_console, print_json
+def _list_of(kind: str) -> None:
+    """The command that lists a kind."""
 
-    if as_json:
-        print_json({kind: [{"id": one, "meaning": said} for one, said in found]})
-        return
-    heads = kind, f"{len(found):,} of them"
-    if _is_narrow(found):
-        _print_in_pairs(found)
-        return
-    table = new_table(*heads)
-    for row in found:
-        table.add_row(*row)
-    open_console().print(table)
+    @lists.command(kind, examples=(f"mantile list {kind}",), help=f"{_KINDS[kind]}.")
+    def _list(words: Words = None, as_json: AsJson = False) -> None:
+        found = [row for row in rows_of(kind) if has_words(row, words)]
+        if not found:
+            raise nothing_has(words, kind)
+        from mantile.cli.output.tables import new_table, open_console, print_json
+
+        if as_json:
+            print_json({kind: [{"id": one, "meaning": said} for one, said in found]})
+            return
+        if _is_narrow(found):
+            _print_in_pairs(found)
+            return
+        table = new_table(kind, f"{len(found):,} of them")
+        for row in found:
+            table.add_row(*row)
+        open_console().print(table)
 
 
-@app.command(group=_LIBRARY, examples=('mantile find "all-reduce"',))
+@lists.command("all", examples=('mantile list "all-reduce"', "mantile list all models"))
 def find(
     words: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words to look for, in any order.")],
     as_json: AsJson = False,
 ) -> None:
-    """Find words among all that is named: chips, formats, metrics, figures, checks."""
-    found = [(kind, *row) for kind in _KINDS for row in _having(rows_of(kind), words)]
+    """All that is named, whatever its kind, that has these words; the word all may be left out."""
+    kinds = (
+        "accelerators",
+        "systems",
+        "models",
+        *[kind for kind in _KINDS if kind not in ("accelerators", "systems")],
+    )
+    found = [(kind, *row) for kind in kinds for row in rows_of(kind) if has_words(row, words)]
     if not found:
-        raise InputError(f"{' '.join(words)!r:.60}: nothing has these words; try fewer of them")
+        raise InputError(
+            f"{' '.join(words)!r:.60}: nothing has these words; try fewer of them, "
+            f"or a kind: {near(words[0], [*_KINDS, 'hardware', 'profiles', 'jobs'])}"
+        )
     from mantile.cli.output.tables import new_table, number, open_console, print_json
 
     if as_json:
@@ -181,6 +188,11 @@ def find(
         out.print(table)
     if len(found) > 40:
         out.print(f"{number(len(found) - 40)} more; further words narrow it, --json has all")
+
+
+for _kind in _KINDS:
+    if _kind != "models":  # has more to show
+        _list_of(_kind)
 
 
 GUIDE: tuple[tuple[str, str], ...] = (
@@ -210,7 +222,7 @@ GUIDE: tuple[tuple[str, str], ...] = (
     ),
     (
         "read a launch line",
-        "mantile from-command 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm --isl 1k --osl "
+        "mantile import 'vllm serve Qwen/Qwen3-32B -tp 2' --gpu h100-sxm --isl 1k --osl "
         "128 --concurrency 16 -o chat.yaml",
     ),
     (
@@ -218,9 +230,9 @@ GUIDE: tuple[tuple[str, str], ...] = (
         "mantile launch llama-3.3-70b --gpu h100-sxm --gpus 4 --isl 2k --osl 256 --concurrency 48",
     ),
     ("know where a number comes from", "mantile explain ttft"),
-    ("add a new chip", "mantile hardware add mychip"),
+    ("add a new chip", "mantile list hardware add mychip"),
     ("compare with measured runs", "mantile reconcile runs.csv"),
-    ("start a scenario file", "mantile init chat.yaml"),
+    ("start a scenario file", "mantile config scenario chat.yaml"),
     ("set my defaults", "mantile config"),
 )
 """What people ask how to do, and the command that does it."""
@@ -228,19 +240,17 @@ _ASKING = {"how", "do", "does", "can", "could", "should", "i", "we", "one", "a",
 """Words of a question that say nothing of the job."""
 
 
-@app.command(group=_LIBRARY, examples=("mantile guide", "mantile guide cheapest"))
-def guide(words: Words = None, as_json: AsJson = False) -> None:
-    """Answer "how do I ...": commands for usual jobs."""
+@lists.command("jobs", examples=("mantile list jobs", "mantile list jobs cheapest"))
+def jobs(words: Words = None, as_json: AsJson = False) -> None:
+    """Answer "how do I ...": usual jobs, each with the command that does it."""
     from mantile.cli.output import look
     from mantile.cli.output.help import broken
     from mantile.cli.output.tables import new_table, open_console, print_json
 
     asked = [word for word in " ".join(words or ()).rstrip("?").split() if word.lower() not in _ASKING]
-    found = _having(iter(GUIDE), asked)
+    found = [row for row in GUIDE if has_words(row, asked)]
     if not found:
-        raise InputError(
-            f"{' '.join(words or ())!r:.60}: no job here has these words; `mantile guide` has all"
-        )
+        raise nothing_has(words, "jobs")
     if as_json:
         print_json({"jobs": [{"job": job, "command": line} for job, line in found]})
         return
@@ -252,86 +262,3 @@ def guide(words: Words = None, as_json: AsJson = False) -> None:
         return
     for job, line in found:
         typer.echo("\n".join((f"How do I {job}?", *(f"  {part}" for part in broken(line, look.width())), "")))
-
-
-@app.command(group=_LIBRARY, examples=("mantile init chat.yaml --model llama-3.3-70b --gpu h100-sxm",))
-def init(
-    path: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="The scenario to write; not there yet.")],
-    model: Annotated[
-        str, typer.Option("--model", metavar="MODEL", help="The model in it.")
-    ] = "llama-3.3-70b",
-    gpu: Annotated[
-        str, typer.Option("--accelerator", "--gpu", metavar="<chip>", help="The accelerator in it.")
-    ] = "h100-sxm",
-) -> None:
-    """Write a scenario with a comment on each field that most people set."""
-    from mantile.library.files import replacing
-    from mantile.library.models import load_model
-    from mantile.library.profiles import load_library
-    from mantile.library.scenario_fields import SCENARIO_FIELDS
-
-    if path.suffix.lower() not in (".yaml", ".yml"):
-        raise InputError(f"{path}: expected a file name that ends in .yaml")
-    if not path.parent.is_dir():
-        raise InputError(f"{path}: there is no folder {path.parent}")
-    load_model(model)
-    stated: dict[str, Any] = {
-        "accelerator": load_library().accelerator(gpu).id,
-        "tp": 4,
-        "input_tokens": 2048,
-        "output_tokens": 256,
-        "concurrency": 16,
-    }
-    lines = [f"# A scenario: mantile estimate {path.name}", f"model: {model}"]
-    for name, declared in SCENARIO_FIELDS.items():
-        if not declared.common:
-            continue
-        choices = f" ({', '.join(declared.choices)})" if declared.choices else ""
-        lines.append(f"\n# {declared.label}: {declared.meaning}{choices}")
-        default = declared.default if declared.default is not None else ""
-        lines.append(f"{name}: {stated[name]}" if name in stated else f"# {name}: {default}".rstrip())
-    with replacing(path, overwrite=False) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    typer.echo(f"{path}: written; change it, then: mantile estimate {path}")
-
-
-@app.command(group=_LIBRARY, examples=("mantile config", "mantile config --init"))
-def config(
-    write: Annotated[bool, typer.Option("--init", help="Write the file of settings, commented.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Show your settings: the file, defaults of fields, folders of your own; MANTILE_ variables count too."""
-    from mantile.cli.config import TEMPLATE, config_path, library_folders, wanted
-    from mantile.cli.output import look
-    from mantile.cli.output.tables import new_table, open_console, print_json
-
-    path = config_path()
-    if write:
-        from mantile.library.files import replacing
-
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path, overwrite=False) as temporary:
-            temporary.write_text(TEMPLATE, encoding="utf-8")
-        typer.echo(f"{path}: written")
-        return
-    folders = [str(folder) for folder in library_folders()]
-    held = wanted()
-    if as_json:
-        print_json(
-            {
-                "file": str(path),
-                "there": path.is_file(),
-                "library": folders,
-                "defaults": {name: value for name, (value, _) in held.items()},
-            }
-        )
-        return
-    out = open_console()
-    out.print(f"{path}{'' if path.is_file() else ' (not there; --init writes it)'}")
-    table = new_table("default", "value", "from")
-    for name, (value, place) in held.items():
-        table.add_row(name, str(value), place)
-    if held or look.now().form == "csv":
-        out.print(table)
-    for folder in folders:
-        out.print(f"library folder {folder}")

@@ -12,6 +12,7 @@ import typer
 from mantile.cli.application import AsJson, app, must_exist
 from mantile.cli.asked import with_own
 from mantile.cli.beside import stated_of, with_stated
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import replaced_figure
 from mantile.library.errors import InputError
 
@@ -92,6 +93,7 @@ Factors = Annotated[
         help="A factor that may change: gemm_bandwidth_scale[fp8]@pair; scopes global, generation, "
         "framework, pair; "
         "repeatable.  [default: the usual ones, for each accelerator with its framework]",
+        rich_help_panel=RARELY,
     ),
 ]
 LeaveOut = Annotated[
@@ -99,6 +101,7 @@ LeaveOut = Annotated[
     typer.Option(
         metavar="config|model|system|framework",
         help="Also predict runs by a fit without them, leaving out each in turn; repeatable.",
+        rich_help_panel=RARELY,
     ),
 ]
 Spread = Annotated[
@@ -108,19 +111,21 @@ Spread = Annotated[
         max=10,
         help="Standard deviation of a factor's logarithm around the profile it starts from; the smaller, "
         "the closer it stays.",
+        rich_help_panel=RARELY,
     ),
 ]
 Loss = Annotated[
     Literal["soft_l1", "cauchy"],
-    typer.Option(help="How outliers count: less than squared, or hardly at all."),
+    typer.Option(help="How outliers count: less than squared, or hardly at all.", rich_help_panel=RARELY),
 ]
 Calibrated = Annotated[
     Path,
     typer.Option(
         "--output",
         "-o",
-        metavar="FOLDER|FILE.xlsx",
-        help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx.",
+        metavar="FOLDER|FILE",
+        help="Folder for the profiles; of a workbook, the new one, by default NAME-calibrated.xlsx; of "
+        "multipliers, by default correction.yaml.",
     ),
 ]
 Trusted = Annotated[
@@ -134,7 +139,7 @@ _FOLDER = Path("calibrated")
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=("mantile measured vllm.json --gpu h100 --tp 1", "mantile measured results/ -o runs.csv"),
 )
 @with_stated
@@ -177,7 +182,7 @@ def measured(
 
 
 @app.command(
-    group="Measured runs, traces and launch lines",
+    group="Measured runs",
     examples=(
         "mantile reconcile runs.csv",
         "mantile reconcile vllm.json --gpu h100 --tp 1 --weights-dtype bf16 --engine vllm",
@@ -310,7 +315,10 @@ def _reconcile_startups(path: Path, profiles: tuple[str, ...], gates: Sequence[G
     _end(passed, as_json)
 
 
-@app.command(group="Measured runs, traces and launch lines", examples=("mantile calibrate runs.csv",))
+@app.command(
+    group="Measured runs",
+    examples=("mantile calibrate runs.csv", "mantile calibrate runs.csv --multipliers"),
+)
 @with_stated
 def calibrate(
     measurements: MeasurementsArgument,
@@ -320,6 +328,14 @@ def calibrate(
     cross_validate: LeaveOut = None,
     spread: Spread = 0.3,
     loss: Loss = "soft_l1",
+    multipliers: Annotated[
+        bool,
+        typer.Option(
+            "--multipliers",
+            help="Instead fit multipliers of results, for --correction, to FILE.yaml; exit status 1 where no "
+            "metric gets better by one, and no file is written then.",
+        ),
+    ] = False,
     profile: Profiles = None,
     output: Calibrated = _FOLDER,
     trusted: Trusted = None,
@@ -327,6 +343,16 @@ def calibrate(
 ) -> None:
     """Fit efficiency factors to measured runs and write them as new versions of profiles, for --profile."""
     path, conditions = file_and_conditions(measurements, where, folders=True)
+    if multipliers:
+        if factor or cross_validate or (spread, loss) != (0.3, "soft_l1"):
+            raise InputError(
+                "--factor, --cross-validate, --spread and --loss are of factors; leave --multipliers out"
+            )
+        from mantile.cli.correct import write_correction
+
+        file = Path("correction.yaml") if output == _FOLDER else output
+        write_correction(path, conditions, tuple(profile or ()), file, trusted_keys(trusted), as_json)
+        return
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile or trusted or beside:
             raise InputError(

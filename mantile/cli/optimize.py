@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import AUTO, swept_values, with_flags
 from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import DefaultLimits, with_limits
@@ -76,16 +77,27 @@ def optimize(
         ),
     ] = None,
     makers: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Makers whose accelerators may be chosen; all without.",
+            rich_help_panel=RARELY,
+        ),
     ] = None,
     search: Annotated[
         str | None,
-        typer.Option(metavar="cp,disaggregated,offload", help="What is looked at beyond the usual."),
+        typer.Option(
+            metavar="cp,disaggregated,offload",
+            help="What is looked at beyond the usual.",
+            rich_help_panel=RARELY,
+        ),
     ] = None,
     per_layer_type: Annotated[
         bool,
         typer.Option(
-            "--per-layer-type", help="Try FFNs over fewer or more ranks than attention, where an engine can."
+            "--per-layer-type",
+            help="Try FFNs over fewer or more ranks than attention, where an engine can.",
+            rich_help_panel=RARELY,
         ),
     ] = False,
     host_memory: Annotated[
@@ -94,12 +106,20 @@ def optimize(
             metavar="<GB>",
             help="Host memory for each accelerator, in which weights and KV cache may lie where nothing fits "
             "without; 0: none.  [default: 2 GB for each GiB of the accelerator]",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     plans: Annotated[
-        int, typer.Option(metavar="N", help="Plans of the answer, at most 24: live columns of the workbook.")
+        int,
+        typer.Option(
+            metavar="N",
+            help="Plans of the answer, at most 24: live columns of the workbook.",
+            rich_help_panel=RARELY,
+        ),
     ] = 12,
-    top: Annotated[int, typer.Option(min=1, max=100, help="Plans that are listed.")] = 12,
+    top: Annotated[
+        int, typer.Option(min=1, max=100, help="Plans that are listed.", rich_help_panel=RARELY)
+    ] = 12,
     output: Annotated[
         Path | None,
         typer.Option(
@@ -112,11 +132,14 @@ def optimize(
     launch: Annotated[
         Path | None,
         typer.Option(
-            metavar="FOLDER", help="A folder for what starts the winner, as `mantile launch` writes it."
+            metavar="FOLDER",
+            help="A folder for what starts the winner, as `mantile launch` writes it.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     kubernetes: Annotated[
-        bool, typer.Option("--kubernetes", help="With --launch: write a manifest too.")
+        bool,
+        typer.Option("--kubernetes", help="With --launch: write a manifest too.", rich_help_panel=RARELY),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

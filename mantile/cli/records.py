@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mantile.cli.application import AsJson, app, must_exist
-from mantile.cli.commands import App, Commands
 from mantile.cli.measured import Trusted, trusted_keys
 from mantile.library.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from mantile.records.store import Stored
 
-records = App(
-    cls=Commands,
-    help="Records of measured runs: immutable, in a database.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
+records = app.group(
+    "records",
+    "Records of measured runs: immutable, in a database.",
+    "Measured runs",
 )
-app.add_typer(records, name="records", rich_help_panel="Measured runs, traces and launch lines")
 
 Database = Annotated[Path, typer.Argument(metavar="FILE.db", help="A database of records.")]
 
@@ -79,7 +75,7 @@ def import_(
     sign: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE.key", help="Sign those that nobody signed, with a key of `mantile keys new`."
+            metavar="FILE.key", help="Sign those that nobody signed, with a key of `mantile config keys new`."
         ),
     ] = None,
     trusted: Trusted = None,

@@ -9,6 +9,7 @@ import typer
 
 from mantile.cli.application import AsJson, app
 from mantile.cli.asked import own_file
+from mantile.cli.commands import RARELY
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import DefaultLimits, with_limits
@@ -46,19 +47,30 @@ def size(
         typer.Option(
             metavar="<share>",
             help="What the good build has to spare of every limit of time and speed, and of the memory.",
+            rich_help_panel=RARELY,
         ),
     ] = 0.3,
     over: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
+            metavar="NAME=VALUES",
+            help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable.",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     makers: Annotated[
-        str | None, typer.Option(metavar="A,B", help="Makers whose accelerators may be chosen; all without.")
+        str | None,
+        typer.Option(
+            metavar="A,B",
+            help="Makers whose accelerators may be chosen; all without.",
+            rich_help_panel=RARELY,
+        ),
     ] = None,
     search: Annotated[
-        str | None, typer.Option(metavar="cp,disaggregated", help="What is looked at beyond the usual.")
+        str | None,
+        typer.Option(
+            metavar="cp,disaggregated", help="What is looked at beyond the usual.", rich_help_panel=RARELY
+        ),
     ] = None,
     output: Annotated[
         Path | None,
@@ -126,7 +138,7 @@ def _with_files(text: str) -> str:
             try:
                 load_library().accelerator(name)
             except InputError as error:
-                raise InputError(f"--accelerator: {error}; mantile hardware list shows them") from None
+                raise InputError(f"--accelerator: {error}; mantile list hardware shows them") from None
     return ",".join(names)
 
 

@@ -11,6 +11,7 @@ import typer
 
 from mantile.cli.application import AsJson, app
 from mantile.cli.asked import swept as axes_of
+from mantile.cli.commands import RARELY
 from mantile.cli.estimates import What
 from mantile.cli.flags import document_of, swept_values, with_flags
 from mantile.cli.flags import scenario as scenario_of
@@ -64,6 +65,7 @@ def sweep(
             metavar="<front|histogram|heatmap>",
             help="The chart: the points that no other beats, how a figure is spread, or its best over the "
             "first two parameters.  [default: front]",
+            rich_help_panel=RARELY,
         ),
     ] = None,
     figure: Annotated[
@@ -72,9 +74,12 @@ def sweep(
             "--figure",
             metavar="COLUMN",
             help="What a histogram or heat map shows.  [default: output_tokens_per_s_per_accelerator]",
+            rich_help_panel=RARELY,
         ),
     ] = None,
-    feasible: Annotated[bool, typer.Option("--feasible", help="Keep only points that fit.")] = False,
+    feasible: Annotated[
+        bool, typer.Option("--feasible", help="Keep only points that fit.", rich_help_panel=RARELY)
+    ] = False,
     condition: Annotated[
         str | None,
         typer.Option(
@@ -91,13 +96,23 @@ def sweep(
             help="Best first by this figure, lowest where lower is better; -COLUMN turns it around.",
         ),
     ] = None,
-    top: Annotated[int | None, typer.Option("--top", min=1, max=1000, help="Show so many points.")] = None,
+    top: Annotated[
+        int | None,
+        typer.Option("--top", min=1, max=1000, help="Show so many points.", rich_help_panel=RARELY),
+    ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes of --scheduler local.  [default: one for each core]"),
+        typer.Option(
+            min=1,
+            help="Processes of --scheduler local.  [default: one for each core]",
+            rich_help_panel=RARELY,
+        ),
     ] = None,
     partition_points: Annotated[
-        int | None, typer.Option(min=1, help="Points of a partition, at most.  [default: 1048576]")
+        int | None,
+        typer.Option(
+            min=1, help="Points of a partition, at most.  [default: 1048576]", rich_help_panel=RARELY
+        ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:

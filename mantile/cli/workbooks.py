@@ -1,4 +1,4 @@
-"""Commands that read a workbook: open, verify, lint."""
+"""The command that says whether a workbook or bundle is what it was built as: verify."""
 
 from __future__ import annotations
 
@@ -7,22 +7,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from mantile.cli.application import AsJson, OptionalWorkbook, Workbook, app, must_exist
+from mantile.cli.application import AsJson, app, must_exist
+from mantile.cli.commands import form_of, shown
+from mantile.cli.output import look
 from mantile.library.errors import InputError
-
-Everything = Annotated[
-    bool, typer.Option("--all", "-a", help="Every edit, however many; of verify also the counts by sheet.")
-]
-
-
-@app.command("open", group="Workbooks", examples=("mantile open run.xlsx",))
-def open_(file: Workbook, everything: Everything = False, as_json: AsJson = False) -> None:
-    """Say what a workbook is: whether it verifies, what was edited, model, system, plan, when it was made and
-    by what, what it says. Exit status 1 if it does not verify.
-    """
-    must_exist(file)
-    if not describe(file, as_json, everything):
-        raise typer.Exit(1)
 
 
 def describe(file: Path, as_json: bool = False, everything: bool = False) -> bool:
@@ -40,9 +28,37 @@ def describe(file: Path, as_json: bool = False, everything: bool = False) -> boo
     return workbook.ok
 
 
-@app.command(group="Workbooks", examples=("mantile verify run.xlsx",))
+@app.command(
+    group="Workbooks",
+    examples=("mantile verify run.xlsx", "mantile verify run.xlsx --about", "mantile verify --model"),
+)
 def verify(
-    file: Workbook,
+    file: Annotated[
+        Path | None, typer.Argument(metavar="FILE", help="A workbook, .xlsx, or a bundle.")
+    ] = None,
+    about: Annotated[
+        bool,
+        typer.Option(
+            "--about", help="Also say what a workbook is: model, system, plan, when and by what it was made."
+        ),
+    ] = False,
+    rules: Annotated[
+        bool,
+        typer.Option(
+            "--rules", help="Check it against the rules of professional modelling; without FILE list them."
+        ),
+    ] = False,
+    model: Annotated[
+        bool, typer.Option("--model", help="Check the text of the equations; no FILE is read.")
+    ] = False,
+    audit: Annotated[
+        bool,
+        typer.Option(
+            "--audit",
+            help="Write all that an auditor asks as flat tables of values, to files behind -o: rows, "
+            "assumptions, overrides, edits, checks; exit status 1 if formulas were edited.",
+        ),
+    ] = False,
     engine: Annotated[
         Literal["formulas", "libreoffice", "formualizer", "all"],
         typer.Option(help="What re-evaluates the file; all: every one that is installed."),
@@ -55,13 +71,65 @@ def verify(
             help="File or folder of public keys, PEM, base64 or hexadecimal: one of them has to have signed.",
         ),
     ] = None,
-    everything: Everything = False,
+    everything: Annotated[
+        bool, typer.Option("--all", "-a", help="Every edit, however many, and the counts by sheet.")
+    ] = False,
+    output: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FILE",
+            help="Write it to a file instead, .md, .csv or .json; of --audit .xlsx, .json, or .csv for the "
+            "table of rows, repeatable.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Re-evaluate a workbook and compare every cell; say whether it agrees, what was edited, and who signed.
     Of a bundle, whether its digest and signature hold. Exit status 1 if anything differs.
     """
-    must_exist(file)
+    files = output or []
+    if about + (rules or model) + audit > 1 or (
+        (about or rules or model or audit) and (trusted or engine != "formulas")
+    ):
+        raise InputError("--about, --rules, --model and --audit stand alone; --engine and --trusted verify")
+    if file is None and not (rules or model):
+        raise InputError("missing FILE; such as: mantile verify run.xlsx")
+    if model and file is not None:
+        raise InputError(f"--model: checks the text of the equations, no FILE; leave {file} out")
+    if file is not None:
+        must_exist(file)
+    if audit and file is not None:
+        _audit(file, files)
+        return
+    if len(files) > 1:
+        raise InputError(f"--output {files[1]}: several files are for --audit; expected one")
+    path = files[0] if files else None
+    form = "json" if as_json else form_of(path) or look.now().form
+    with shown(form, look.now().quiet, path):
+        as_json = form == "json"
+        if model:
+            _check_equations(as_json)
+        elif file is None:
+            _list_rules(as_json)
+        elif rules:
+            _check_rules(file, as_json)
+        elif about:
+            if not describe(file, as_json, everything):
+                raise typer.Exit(1)
+        else:
+            _verify(file, engine, trusted, everything, as_json)
+
+
+def _verify(
+    file: Path,
+    engine: Literal["formulas", "libreoffice", "formualizer", "all"],
+    trusted: Path | None,
+    everything: bool,
+    as_json: bool,
+) -> None:
+    """Re-evaluate a workbook, or check a bundle, and print what differs."""
     from mantile.library.signing import read_trusted
 
     keys = None if trusted is None else read_trusted(trusted)
@@ -105,30 +173,6 @@ def _verify_bundle(file: Path, keys: dict[bytes, str] | None, as_json: bool) -> 
         raise typer.Exit(1)
 
 
-@app.command(group="Workbooks", examples=("mantile lint run.xlsx", "mantile lint --model"))
-def lint(
-    file: OptionalWorkbook = None,
-    rules: Annotated[bool, typer.Option("--rules", help="List the rules; no FILE is read.")] = False,
-    model: Annotated[
-        bool, typer.Option("--model", help="Check the text of the equations; no FILE is read.")
-    ] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Check a workbook against the rules of professional modelling, or the text of the equations. Exit status
-    1 if any is broken.
-    """
-    if (file is not None) + rules + model != 1:
-        raise InputError(
-            "expected a FILE to check, --rules alone to list the rules, or --model alone for the equations"
-        )
-    if model:
-        _lint_model(as_json)
-    elif file is None:
-        _list_rules(as_json)
-    else:
-        _lint(file, as_json)
-
-
 def _list_rules(as_json: bool) -> None:
     from mantile.cli.output.tables import print_json
     from mantile.cli.output.workbooks import print_rules
@@ -140,7 +184,7 @@ def _list_rules(as_json: bool) -> None:
         print_rules(RULES)
 
 
-def _lint_model(as_json: bool) -> None:
+def _check_equations(as_json: bool) -> None:
     from mantile.cli.output.tables import open_console, print_json, working
     from mantile.equations.text import EquationError
     from mantile.library.profiles import load_library
@@ -170,8 +214,7 @@ def _lint_model(as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _lint(file: Path, as_json: bool) -> None:
-    must_exist(file)
+def _check_rules(file: Path, as_json: bool) -> None:
     from mantile.cli.output.tables import print_json, working
     from mantile.cli.output.workbooks import print_findings
     from mantile.workbook import lint as linter
@@ -183,4 +226,28 @@ def _lint(file: Path, as_json: bool) -> None:
     else:
         print_findings(findings, file)
     if findings:
+        raise typer.Exit(1)
+
+
+def _audit(file: Path, output: list[Path]) -> None:
+    """Write everything an auditor asks of a workbook as flat tables of values."""
+    if not output:
+        raise InputError(f"missing --output FILE; such as: mantile verify {file} --audit -o audit.xlsx")
+    for path in output:
+        if path.suffix.lower() not in (".xlsx", ".csv", ".json"):
+            raise InputError(f"{path}: expected a file name that ends in .xlsx, .csv or .json")
+        if not path.parent.is_dir():
+            raise InputError(f"{path}: there is no folder {path.parent}")
+        if path.exists() and path.samefile(file):
+            raise InputError(f"{path}: this is the workbook; expected another name for the audit")
+    from mantile.cli.output.tables import working
+    from mantile.cli.output.workbooks import print_audit
+    from mantile.roundtrip.audit import audit as audit_file
+
+    with working(f"reading {file.name}"):
+        report = audit_file(file)
+        for path in output:
+            report.write(path)
+    print_audit(report, output)
+    if not report.ok:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Machines of equal accelerators and the links between them, as Layers and `mantile plan` draw them.
+"""Machines of equal accelerators and the links between them, as Layers and `estimate --plan` draw them.
 
 A domain is what the links of a system join: a server, a rack, or machines side by side. What a pass sends
 goes over the links inside a domain, or over the network between domains.

@@ -761,12 +761,12 @@ MESSAGES: Mapping[str, Message] = {
         {"left": "128", "right": "86"},
     ),
     "CONFIG_FIELDS_UNKNOWN": Message(
-        "{left} fields of the config are not known and were not read: `mantile ir` names them",
+        "{left} fields of the config are not known and were not read: `mantile list models ir` names them",
         _sides,
         {"left": "2"},
     ),
     "MODEL_HAS_REMARKS": Message(
-        "{left} parts of the model are priced as something near them: `mantile ir` names them",
+        "{left} parts of the model are priced as something near them: `mantile list models ir` names them",
         _sides,
         {"left": "1"},
     ),
@@ -782,7 +782,7 @@ MESSAGES: Mapping[str, Message] = {
     ),
     "ERROR_VALUE": Message(
         "latency, throughput or memory cannot be worked out: a figure of {chip} is missing; "
-        "`mantile hardware show "
+        "`mantile list hardware show "
         "{accelerator}` has what is known",
         lambda raised: {"chip": raised.chip, "accelerator": str(raised.asked("accelerator"))},
         {"chip": "my chip", "accelerator": "h100-sxm"},

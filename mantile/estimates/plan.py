@@ -22,7 +22,7 @@ NAMES = {
 
 
 def plan(estimate: Estimate, column: int = 0) -> dict[str, Any]:
-    """The placement of one scenario, as `mantile plan --json` prints it.
+    """The placement of one scenario, as `mantile estimate --plan --json` prints it.
 
     Returns:
         feasibility; the reason codes of all checks that do not hold; for each set of accelerators what

@@ -23,7 +23,7 @@ NETWORK = "network"
 
 
 def topology(estimate: Estimate, column: int, sides: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Boxes and links of one scenario, as `mantile plan --svg` draws them.
+    """Boxes and links of one scenario, as `mantile estimate --plan --svg` draws them.
 
     Args:
         sides: what accelerators hold, as `plan` gives it; empty where devices are not alike.

@@ -263,7 +263,7 @@ def _recurrence_flops(recurrence: Recurrence, tokens: int) -> dict[str, int]:
 
 
 def describe(ir: ModelGraph, tokens: int | None = None, with_tensors: bool = False) -> dict[str, Any]:
-    """What `mantile ir --json` prints; its keys are public API.
+    """What `mantile list models ir --json` prints; its keys are public API.
 
     Args:
         tokens: length of a prompt whose FLOPs are counted; None leaves them out.

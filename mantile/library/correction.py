@@ -1,10 +1,10 @@
 """A correction: what measured runs leave over of the physics, as multipliers of results.
 
-A file of it is written by `mantile correct` and named by `correction` of a scenario. It is small: for each
-metric a step for each group of runs and a few steps along what was asked, all logarithms, and how far runs
-that were not fitted lie from it. Nothing of it needs the program that fitted it. Steps along what was asked
-may hold everywhere, also for models and accelerators that nobody measured, with frameworks that somebody
-did; then groups have none of their own.
+A file of it is written by `mantile calibrate --multipliers` and named by `correction` of a scenario. It is
+small: for each metric a step for each group of runs and a few steps along what was asked, all logarithms, and
+how far runs that were not fitted lie from it. Nothing of it needs the program that fitted it. Steps along
+what was asked may hold everywhere, also for models and accelerators that nobody measured, with frameworks
+that somebody did; then groups have none of their own.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FALLBACK = "or null with a note that says what is computed instead"
 
 _HEAD = """\
 # {id}, from its spec sheet.
-# Fill in every null, then run `mantile hardware add {id} --check`: it says what is still missing.
+# Fill in every null, then run `mantile list hardware add {id} --check`: it says what is still missing.
 #
 # A fact is a value with its unit and
 #   source      where it was read: "title; page, table, section or figure; URL" of a document of its vendor,
@@ -48,7 +48,7 @@ generation: null
 version: "1"  # raise it with every changed fact
 # year: 2026
 # own_software: true  # it runs programs of its maker alone: the frameworks listed here are then refused
-# system: my-server  # my-server.yaml beside this file, as `mantile hardware show hgx-h100` shows one;
+# system: my-server  # my-server.yaml beside this file, as `mantile list hardware show hgx-h100` shows one;
 #                    # without a system the accelerator works alone
 """
 # Comments, and the facts below each with their remarks. A fact that is not required is commented out.
@@ -108,7 +108,7 @@ def write_skeleton(identifier: str, path: Path) -> None:
         )
     if (data_folder("profiles") / "accelerators" / f"{identifier}.yaml").exists():
         raise InputError(
-            f"{identifier} is in the library, see `mantile hardware show {identifier}`; "
+            f"{identifier} is in the library, see `mantile list hardware show {identifier}`; "
             "expected an id that is not taken"
         )
     if not path.parent.is_dir():

@@ -55,7 +55,7 @@ def meaning_of(name: str) -> str | None:
             said = "it says nothing about speed or memory: leave it out"
         elif flag.fact is not None:
             said = _FACTS.get(
-                flag.fact, "mantile from-command reads it in a launch line, and says which fields follow"
+                flag.fact, "mantile import reads it in a launch line, and says which fields follow"
             )
         if said:
             return f"{flag.name} of {table.name}: {said.rstrip('.')}"

@@ -196,8 +196,8 @@ def with_correction(library: Library, named: str, name: str) -> Library:
     path = SHIPPED_FILE if named == SHIPPED else Path(named)
     if not path.is_file():
         raise InputError(
-            f"{name}: field correction: expected {NO_CORRECTION}, {SHIPPED} or a file of mantile correct, "
-            f"found {named!r}"
+            f"{name}: field correction: expected {NO_CORRECTION}, {SHIPPED} or a file of "
+            f"mantile calibrate --multipliers, found {named!r}"
         )
     return library.model_copy(update={"correction": load_correction(path)})
 

@@ -495,7 +495,7 @@ class _Reading:
         raise InputError(
             f"{self.called['dp'].called} {self.called['dp'].value}: groups of a model with experts "
             f"share them, those of another are replicas, and {self.model[0]} is not known here; give --model "
-            "with its config.json, or an id of `mantile models list`"
+            "with its config.json, or an id of `mantile list models`"
         )
 
     def _split(self) -> dict[str, int]:

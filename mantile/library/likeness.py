@@ -49,7 +49,8 @@ def write_likeness(
         )
     if (data_folder("profiles") / "accelerators" / f"{identifier}.yaml").exists():
         raise InputError(
-            f"{identifier} is in the library, see `mantile hardware show {identifier}`; choose another id"
+            f"{identifier} is in the library, see `mantile list hardware show {identifier}`; choose another "
+            "id"
         )
     other = library.accelerator(like)
     system = library.usual_system(other.id)

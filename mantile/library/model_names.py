@@ -101,7 +101,7 @@ class Known:
         if _NOT_PUBLISHED.match(name):
             raise InputError(
                 f"model {name!r}: its weights and dimensions are not published; expected an open model, as "
-                "`mantile models list` has them"
+                "`mantile list models` has them"
             )
         listed = self._listed(name)
         if listed is not None and listed[1] is None:
@@ -137,7 +137,7 @@ class Known:
         if alike_now:
             raise InputError(f"model {name} is not in the library. {alike_now}")
         nearest = self.nearest(name)
-        told = nearest or "`mantile models list` shows those that we ship; a path or a hub id is taken too"
+        told = nearest or "`mantile list models` shows those that we ship; a path or a hub id is taken too"
         raise InputError(f"unknown model {name!r}; {told}")
 
     def nearest(self, name: str) -> str:

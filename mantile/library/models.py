@@ -145,14 +145,14 @@ def named_model(name: str, hub: bool = False, trust_remote_code: bool = False) -
         source = f"{model.source}; {ours.granted}"
         return model.model_copy(update={"source": source}) if ours.granted else model
     if asked is None:
-        raise InputError(f"unknown model {name!r:.120}; `mantile models list` shows those that we ship")
+        raise InputError(f"unknown model {name!r:.120}; `mantile list models` shows those that we ship")
     if at:
         raise InputError(f"{name}: only models that we ship have versions; expected {asked.id}")
     stored = _of_mlx(asked.id) if asked.revision == MAIN else None
     if stored is not None:
         return stored
     if not hub:
-        nearest = _nearest(asked.id) or "expected an id of `mantile models list`"
+        nearest = _nearest(asked.id) or "expected an id of `mantile list models`"
         raise InputError(f"unknown model {name!r:.120}: the hub is not read here; {nearest}")
     return _from_hub(asked, trust_remote_code)
 
@@ -245,7 +245,7 @@ def _from_path(path: Path, trust_remote_code: bool) -> Model:
     if suffix not in ("", ".json", GGUF) or not (suffix or path.is_dir()):
         raise InputError(
             f"{path}: expected a .json file such as config.json, a folder that holds one, a .gguf file, or a "
-            ".yaml file as `mantile models add` writes them"
+            ".yaml file as `mantile list models add` writes them"
         )
     place = path.resolve()
     if not path.is_dir():

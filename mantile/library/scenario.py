@@ -213,16 +213,16 @@ MOST_VARIANTS = 7
 class Scenario(Case):
     """A base column, with what belongs to the whole workbook, and variants of it.
 
-    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `prices` are USD per
-    hour of one accelerator, by its id, in place of the library's on the price basis. `ready_columns` are
-    columns of the workbook behind those of the variants, which follow the base until somebody types into
-    them, and count once they have a name. `correction` is a file of multipliers that `mantile correct`
-    fitted, `shipped`, or `none`. `template` is one of templates/ or a file. `versions` came before this
-    one. `sweep` are values of one field, or of two, that What-if runs through; `alternative` is the
-    accelerator that the base is compared with; `decision` a choice among the variants, one of which the
-    base is; `since` what changed since the workbook before; `sensitivity` percentages by which drivers
-    are taken lower and higher, by id; `classes` of requests that the deployment serves, in place of one
-    mean length; `capacity` is the demand that replicas of it carry, and what that costs.
+    `profiles` are those wanted in an older version: accelerators/h100-sxm@2026-11. `prices` are USD per hour
+    of one accelerator, by its id, in place of the library's on the price basis. `ready_columns` are columns
+    of the workbook behind those of the variants, which follow the base until somebody types into them, and
+    count once they have a name. `correction` is a file of multipliers that `mantile calibrate --multipliers`
+    fitted, `shipped`, or `none`. `template` is one of templates/ or a file. `versions` came before this one.
+    `sweep` are values of one field, or of two, that What-if runs through; `alternative` is the accelerator
+    that the base is compared with; `decision` a choice among the variants, one of which the base is; `since`
+    what changed since the workbook before; `sensitivity` percentages by which drivers are taken lower and
+    higher, by id; `classes` of requests that the deployment serves, in place of one mean length; `capacity`
+    is the demand that replicas of it carry, and what that costs.
 
     Example:
         scenario = mantile.Scenario(

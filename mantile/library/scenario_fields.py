@@ -97,7 +97,7 @@ class Spread(Strict):
         group=DEPLOYMENT,
         required=True,
         listed="accelerators",
-        hint="an id of `mantile hardware list`, or a file: chip.yaml",
+        hint="an id of `mantile list hardware`, or a file: chip.yaml",
         common=True,
         aliases=("gpu",),
     )
@@ -108,7 +108,6 @@ class Spread(Strict):
         default=DEFAULT_SYSTEM,
         otherwise="the accelerator's usual one",
         listed="systems",
-        common=True,
     )
     framework: Text | None = field(
         "Framework",
@@ -143,7 +142,6 @@ class Spread(Strict):
         most=MOST_STAGES,
         term="PP",
         aliases=("pipeline_parallel_size", "pp_size", "pipeline_parallel"),
-        common=True,
     )
     dp: Whole | None = field(
         "Data parallel",
@@ -155,7 +153,6 @@ class Spread(Strict):
         most=MOST_REPLICAS,
         term="DP",
         aliases=("data_parallel_size", "data_parallel"),
-        common=True,
     )
     ep: Whole | None = field(
         "Expert parallel",
@@ -167,7 +164,6 @@ class Spread(Strict):
         most=MOST_RANKS,
         term="EP",
         aliases=("expert_parallel_size", "ep_size", "moe_ep_size", "expert_parallel"),
-        common=True,
     )
     attention_dp: Whole | None = field(
         "Attention DP",
@@ -182,7 +178,6 @@ class Spread(Strict):
         most=MOST_RANKS,
         term="attention-DP",
         aliases=("dp_attention",),
-        common=True,
     )
     cp: Whole | None = field(
         "Context parallel",
@@ -369,7 +364,6 @@ class Inputs(Spread):
         least=0,
         most=1,
         needs="memory share",
-        common=True,
     )
     mem_fraction_static: Real | None = field(
         "Share of memory for weights and KV cache",
@@ -632,7 +626,6 @@ class Inputs(Spread):
         least=1,
         most=MOST_TOKENS,
         aliases=("max_num_batched_tokens", "chunked_prefill_size", "max_num_tokens"),
-        common=True,
     )
     enforce_eager: Switch | None = field(
         "Without graphs",
@@ -707,7 +700,6 @@ class Inputs(Spread):
         most=MOST_TOKENS,
         aliases=("max_seq_len", "context_length"),
         needs="longest request",
-        common=True,
     )
     prefix_hit_rate: Real | None = field(
         "Prefix hit rate",
@@ -719,7 +711,6 @@ class Inputs(Spread):
         most=1,
         aliases=("cache_hit_rate", "prefix_cache_hit_rate"),
         needs="prefix cache",
-        common=True,
     )
     shared_prefix: Whole | None = field(
         "Shared prefix",
@@ -801,7 +792,6 @@ class Inputs(Spread):
         "trained for it; draft-model: a smaller model; n-gram: the text so far",
         default="none",
         needs="speculation",
-        common=True,
     )
     draft_tokens: Whole | None = field(
         "Draft tokens",
@@ -896,7 +886,6 @@ class Inputs(Spread):
         least=0,
         most=MOST_REQUESTS,
         aliases=("max_num_seqs", "max_batch_size", "max_running_requests"),
-        common=True,
     )
     engine_release: Literal["current", "2025-12 to 2026-04", "before 2025-12"] | None = field(
         "Engine release",
@@ -1009,7 +998,6 @@ class Inputs(Spread):
         least=0,
         most=1_000_000,
         aliases=("ttft_slo",),
-        common=True,
     )
     tpot_limit: Real | None = field(
         "Limit of TPOT",
@@ -1019,7 +1007,6 @@ class Inputs(Spread):
         least=0,
         most=1_000_000,
         aliases=("tpot_slo", "itl_slo"),
-        common=True,
     )
     e2e_limit: Real | None = field(
         "Limit of end to end",
@@ -1035,7 +1022,6 @@ class Inputs(Spread):
         "cloud on demand, rental on a three-year contract, or owned: purchase, upkeep and electricity",
         group=MONEY,
         default="cloud",
-        common=True,
     )
     utilisation: Real | None = field(
         "Utilisation",
@@ -1045,7 +1031,6 @@ class Inputs(Spread):
         least=0.001,
         most=1,
         aliases=("utilization",),
-        common=True,
     )
     electricity_price: Real | None = field(
         "Electricity price",

@@ -201,7 +201,8 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
         raise InputError(f"{path}: the key has a password; expected one without") from error
     except (ValueError, crypto.Unsupported) as error:
         raise InputError(
-            f"{path}: expected a private key of Ed25519 in PEM, as `mantile keys new FILE.key` writes it"
+            f"{path}: expected a private key of Ed25519 in PEM, as `mantile config keys new FILE.key` writes "
+            "it"
         ) from error
     if not isinstance(key, crypto.ed25519.Ed25519PrivateKey):
         raise InputError(f"{path}: a key of another kind; expected one of Ed25519")

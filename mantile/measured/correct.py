@@ -252,8 +252,8 @@ def require_sklearn() -> None:
         import sklearn  # noqa: F401
     except ImportError:
         raise InputError(
-            "mantile correct: expected scikit-learn, which fits corrections: pip install 'mantile[learn]'; "
-            "a correction that is there needs it no more"
+            "mantile calibrate --multipliers: expected scikit-learn, which fits corrections: "
+            "pip install 'mantile[learn]'; a correction that is there needs it no more"
         ) from None
 
 

@@ -76,7 +76,7 @@ def _yaml() -> str:
     ]
     said = {
         "id": "a name of the run, once in the file",
-        "model": "an id of `mantile models list`, a path or a hub id",
+        "model": "an id of `mantile list models`, a path or a hub id",
         **{name: SCENARIO_FIELDS[name].meaning for name in _ASKED},
     }
     for place, (name, value) in enumerate(_EXAMPLE.items()):

@@ -46,7 +46,7 @@ class About:
         return [self.estimate.results(column) for column in range(len(self.estimate.columns))]
 
     def to_dict(self) -> dict[str, Any]:
-        """What `mantile open --json` prints."""
+        """What `mantile verify --about --json` prints."""
         found = None if self.report is None else self.report.to_dict()
         return {
             "workbook": str(self.path),

@@ -168,7 +168,7 @@ def swept(text: str, hub: bool, most: int, part: int) -> tuple[int, int, bytes]:
 
 
 def described(text: str, name: str, tokens: int | None, tensors: bool) -> dict[str, Any]:
-    """What `mantile ir --json` says of a config.json."""
+    """What `mantile list models ir --json` says of a config.json."""
     from mantile.ir.build import build_ir
     from mantile.ir.counts import describe
     from mantile.library.architecture import Model

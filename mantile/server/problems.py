@@ -104,7 +104,7 @@ def problem(
     )
 
 
-_LISTED = re.compile(r"`mantile models list` shows those that we ship(?:; a path or a hub id is taken too)?")
+_LISTED = re.compile(r"`mantile list models` shows those that we ship(?:; a path or a hub id is taken too)?")
 
 
 def of_input(error: InputError) -> Json:

@@ -610,7 +610,7 @@ async def ir(
         int | None, Query(ge=1, le=10_000_000, description="Count the FLOPs of a prompt of this length.")
     ] = None,
 ) -> Json:
-    """What `mantile ir --json` says of the config.json that is the body."""
+    """What `mantile list models ir --json` says of the config.json that is the body."""
     try:
         text = (await request.body()).decode("utf-8")
     except UnicodeDecodeError as error:

@@ -137,7 +137,7 @@ class Made:
         """The same, signed.
 
         Args:
-            key: a private key, as `mantile keys new` writes it.
+            key: a private key, as `mantile config keys new` writes it.
 
         Raises:
             InputError: if the file is no such key.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,18 +18,18 @@ _PANELS = (
     "Ask about a deployment",
     "Choose a deployment",
     "Workbooks",
-    "Measured runs, traces and launch lines",
+    "Measured runs",
     "Library and set-up",
 )
 _INDENT = 2
-_NAMES = 30  # columns of names, at most, beside which text stands
+_NAMES = 34  # columns of names, at most, beside which text stands
 
 
 def command_help(command: Any, ctx: Any, every: bool) -> str:
-    """The help of one command.
+    """The help of one command: what is needed and what most people set, or all options in groups.
 
     Args:
-        every: with options of rare use.
+        every: all of them.
     """
     columns = _columns()
     params = [param for param in command.get_params(ctx) if not getattr(param, "hidden", False)]
@@ -38,42 +39,37 @@ def command_help(command: Any, ctx: Any, every: bool) -> str:
     parts = [f"Usage: {ctx.command_path} {shape} [OPTIONS]".replace("  ", " ")]
     parts.append(_paragraph(command.help or "", columns))
     examples: Sequence[str] = getattr(command, "examples", ())
-    if examples:
-        parts.append(
-            "\n".join(
-                [
-                    "For example:",
-                    *(f"{' ' * _INDENT}{line}" for one in examples for line in broken(one, columns)),
-                ]
-            )
-        )
-    if arguments:
-        parts.append(
-            _section(
-                "Arguments", [(param.metavar or param.name, param.help or "") for param in arguments], columns
-            )
-        )
-    groups: dict[str, list[Any]] = {}
+    lines = [f"{' ' * _INDENT}{line}" for one in examples for line in broken(one, columns)]
+    example = "\n".join(["For example:", *lines]) if lines else ""
+    said = [(param.metavar or param.name, param.help or "") for param in arguments]
+    if not every:
+        groups = [_panel(param) for param in options]
+        common = [
+            param
+            for group, param in sorted(zip(groups, options, strict=True), key=lambda pair: _place(pair[0]))
+            if not group.endswith(_RARE) and param.name not in ("help", "help_all")
+        ]
+        needed = [param for param in common if param.required]
+        others = [param for param in common if not param.required]
+        parts.append(_section("Needed", [*said, *(_row(param, every) for param in needed)], columns))
+        parts.append(_section("Options", [_row(param, every) for param in others], columns))
+        parts += [example, "--help-all: all options in groups"]
+        return "\n\n".join(part for part in parts if part) + "\n"
+    parts += [example, _section("Arguments", said, columns)]
+    of_groups: dict[str, list[Any]] = {}
     for param in options:
-        groups.setdefault(getattr(param, "rich_help_panel", None) or _OWN, []).append(param)
-    groups.setdefault("Output", []).extend(
-        param for param in groups.get(_OWN, []) if param.name in ("help", "as_json")
-    )
-    groups[_OWN] = [param for param in groups.get(_OWN, []) if param.name not in ("help", "as_json")]
-    hidden = 0
-    for name in sorted(groups, key=_place):
-        if name.endswith(_RARE) and not every:
-            hidden += len(groups[name])
-            continue
+        of_groups.setdefault(_panel(param), []).append(param)
+    for name in sorted(of_groups, key=_place):
         title = f"{name.removesuffix(_RARE)}, of rare use" if name.endswith(_RARE) else name
-        rows = [_row(param) for param in groups[name]]
-        if rows:
-            parts.append(_section(title, rows, columns))
-    if hidden:
-        parts.append(
-            _fill(f"`{ctx.command_path} --help-all` has {hidden} more options of rare use.", columns, 0)
-        )
+        parts.append(_section(title, [_row(param, every) for param in of_groups[name]], columns))
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _panel(param: Any) -> str:
+    """The group of an option."""
+    if param.name in ("help", "as_json"):
+        return _LAST[-1]
+    return getattr(param, "rich_help_panel", None) or _OWN
 
 
 def group_help(group: Any, ctx: Any) -> str:
@@ -94,10 +90,10 @@ def group_help(group: Any, ctx: Any) -> str:
         parts.append(
             "For example:\n"
             "  mantile estimate llama-3.1-8b --gpu h100 --isl 2k --osl 256 --batch-size 16\n"
-            "  mantile guide                  how do I ...: commands for usual jobs\n"
+            "  mantile list jobs              how do I ...: commands for usual jobs\n"
             "  mantile COMMAND --help         options of a command, with an example"
         )
-        rows = [_row(param) for param in group.get_params(ctx) if not getattr(param, "hidden", False)]
+        rows = [_row(param, True) for param in group.get_params(ctx) if not getattr(param, "hidden", False)]
         parts.append(_section("Options", rows, columns))
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -125,20 +121,40 @@ def _place(name: str) -> tuple[int, bool, int]:
     return (3 if rare else 1), rare, _ORDER.index(bare) if bare in _ORDER else len(_ORDER)
 
 
-def _row(param: Any) -> tuple[str, str]:
-    """The names of an option with what stands for its value, and what it says of itself."""
-    names = ", ".join(sorted(param.opts, key=lambda name: (name.startswith("--"),)))
+def _row(param: Any, every: bool) -> tuple[str, str]:
+    """The names of an option with what stands for its value, and what it says of itself.
+
+    Args:
+        every: all names and all that it says; otherwise its first and its shortest name, and what a line has
+            room for.
+    """
+    long = [name for name in param.opts if name.startswith("--")]
+    shortest = min(long, key=len, default="")
+    names = [name for name in param.opts if every or name in (long[0], shortest) or name not in long]
     shown = "" if getattr(param, "is_flag", False) else f" {param.metavar or '<text>'}"
     text = " ".join((param.help or "").split())
+    text = text if every else _clause(text, _columns())
     default = getattr(param, "show_default", False) and param.default
     if default and "[default" not in text and not callable(default) and not getattr(param, "is_flag", False):
         text = f"{text}  [default: {default}]"
-    if param.required:
+    if param.required and every:
         text = f"{text}  [needed]"
-    return f"{names}{shown}", text
+    return f"{', '.join(sorted(names, key=lambda name: name.startswith('--')))}{shown}", text
+
+
+def _clause(text: str, columns: int) -> str:
+    """As much of a text as a line has room for, up to where a part of it ends."""
+    text = text.partition(" [")[0].strip().rstrip(".")
+    parts = [match.start() for match in re.finditer(r"[;.:](?= )|$", text)]
+    commas = [match.start() for match in re.finditer(r", ", text)]
+    room = columns - _INDENT - _NAMES - 2
+    ends = [end for end in parts if end <= room] or [end for end in commas if end <= room] or parts[:1]
+    return text[: ends[-1]]
 
 
 def _section(title: str, rows: Sequence[tuple[str, str]], columns: int) -> str:
+    if not rows:
+        return ""
     lines = [f"{title}:"]
     room = min(_NAMES, max((len(name) for name, _ in rows), default=0))
     for name, text in rows:

@@ -42,7 +42,7 @@ def svg(plans: Sequence[Mapping[str, Any]], title: str) -> str:
     """The topologies of plans, one below the other, as an SVG document.
 
     Args:
-        plans: as `mantile plan --json` prints them.
+        plans: as `mantile estimate --plan --json` prints them.
 
     Example: svg([mantile.plan(estimate)], estimate.title)
     """

@@ -1,4 +1,4 @@
-"""What `mantile verify` and `mantile open` say of a workbook: the verdict, then every edit in words."""
+"""What `mantile verify` says of a workbook, with --about too: the verdict, then every edit in words."""
 
 from __future__ import annotations
 

@@ -59,6 +59,6 @@ def _own_code(config: Config) -> str:
     if not modules:
         return ""
     return (
-        f"; its own code ({', '.join(modules)[:120]}) runs only where you say so: mantile models add MODEL "
-        "--trust-remote-code"
+        f"; its own code ({', '.join(modules)[:120]}) runs only where you say so: mantile list models add "
+        "MODEL --trust-remote-code"
     )

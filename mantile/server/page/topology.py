@@ -1,4 +1,4 @@
-"""A deployment drawn: machines with their accelerators and links, as `mantile plan` has them."""
+"""A deployment drawn: machines with their accelerators and links, as `mantile estimate --plan` has them."""
 
 from __future__ import annotations
 
