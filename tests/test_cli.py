@@ -1006,6 +1006,16 @@ def test_verify_refuses_other_files(run: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+@pytest.mark.parametrize("former", ["open", "lint", "audit"])
+def test_former_names_read_a_workbook(run: Any, workbook: Path, former: str) -> None:
+    """With the same answer as the new words."""
+    rest = [str(workbook), *(["-o", "audit.json"] if former == "audit" else [])]
+    before, after = (run(*words, *rest) for words in ([former], FORMER[former].split()))
+    assert before.status == after.status == 0 and before.out == after.out != ""
+    assert before.err == f"mantile: {former!r} is now {FORMER[former]!r}\n"
+
+
+@pytest.mark.exhaustive
 def test_lint(run: Any, workbook: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = run("verify", "--rules", str(workbook))
     assert ran.status == 0, ran.out
