@@ -34,6 +34,7 @@ from mantile.library.profiles import Library
 from mantile.library.scenario import load_scenario, parse_scenario
 from mantile.library.template import Template
 from mantile.measured.runs import parse_run
+from tests.test_start_logs import LOGS
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = sorted(
@@ -159,6 +160,7 @@ FILES = {
     "runs.yaml": RUNS,
     "requests.csv": TRACE,
     "macs.yaml": MACS,
+    "server.log": LOGS["vllm length"][0],
 }
 """Files that documents speak of as the reader's own."""
 
@@ -296,7 +298,7 @@ def run(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
         except SystemExit as stop:
             status = stop.code or 0
     may_find = command.text.startswith(tuple(f"mantile {name} " for name in EXIT_STATUS_1))
-    may_find |= any(said in (command.shown or "") for said in ("\n  error ", "  does not work "))
+    may_find |= any(said in (command.shown or "") for said in ("\n  error ", " does not fit "))
     assert status == 0 or (status == 1 and may_find), f"{command.place}: {command.text}: {err.getvalue()}"
     if command.shown is not None:
         assert_printed(out.getvalue(), command.shown, command.place)
