@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 _PANEL = "What the file does not say"
 
 
-def _flag(help: str, *names: str, metavar: str, parser: Any = None) -> Any:
-    return typer.Option(*names, metavar=metavar, help=help, parser=parser, rich_help_panel=_PANEL)
+def _flag(help: str, *names: str, metavar: str, parser: Any = None, rare: bool = False) -> Any:
+    panel = f"{_PANEL} (rare)" if rare else _PANEL
+    return typer.Option(*names, metavar=metavar, help=help, parser=parser, rich_help_panel=panel)
 
 
-def _whole(help: str, *names: str) -> Any:
-    return _flag(help, *names, metavar="<n>", parser=whole(1, 1_000_000_000))
+def _whole(help: str, *names: str, rare: bool = False) -> Any:
+    return _flag(help, *names, metavar="<n>", parser=whole(1, 1_000_000_000), rare=rare)
 
 
 def _flags(
@@ -39,10 +40,12 @@ def _flags(
         str | None, _flag("Format of the KV cache.", "--kv-dtype", metavar="<format>")
     ] = None,
     tp: Annotated[int | None, _whole("Tensor parallel.", "--tp")] = None,
-    pp: Annotated[int | None, _whole("Pipeline parallel.", "--pp")] = None,
-    ep: Annotated[int | None, _whole("Expert parallel.", "--ep")] = None,
-    dp: Annotated[int | None, _whole("Replicas.", "--dp")] = None,
-    attention_dp: Annotated[int | None, _whole("Groups of attention-DP.", "--attention-dp")] = None,
+    pp: Annotated[int | None, _whole("Pipeline parallel.", "--pp", rare=True)] = None,
+    ep: Annotated[int | None, _whole("Expert parallel.", "--ep", rare=True)] = None,
+    dp: Annotated[int | None, _whole("Replicas.", "--dp", rare=True)] = None,
+    attention_dp: Annotated[
+        int | None, _whole("Groups of attention-DP.", "--attention-dp", rare=True)
+    ] = None,
     input_tokens: Annotated[int | None, _whole("Mean input tokens.", "--isl", "--input-tokens")] = None,
     output_tokens: Annotated[int | None, _whole("Mean output tokens.", "--osl", "--output-tokens")] = None,
     concurrency: Annotated[int | None, _whole("Requests in flight at most.", "--concurrency")] = None,
@@ -51,7 +54,7 @@ def _flags(
         _flag("Requests that arrive per second.", "--request-rate", metavar="<n>", parser=real(1e-6, 1e9)),
     ] = None,
     prompts: Annotated[
-        int | None, _whole("Prompts that the client sent.", "--prompts", "--num-prompts")
+        int | None, _whole("Prompts that the client sent.", "--prompts", "--num-prompts", rare=True)
     ] = None,
     launched: Annotated[
         str | None,
