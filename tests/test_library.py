@@ -203,7 +203,7 @@ def test_every_figure_of_a_profile_has_source_date_and_status(path: Path) -> Non
         listed = next(
             (
                 data[name]
-                for name in ("datatypes", "recipes", "runs", "resources", "releases", "publishers")
+                for name in ("datatypes", "recipes", "runs", "resources", "releases", "publishers", "forms")
                 if name in data
             ),
             [data],

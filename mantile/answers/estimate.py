@@ -29,6 +29,7 @@ from mantile.estimates.estimate import Estimate
 from mantile.estimates.html import html_table
 from mantile.estimates.results import is_possible, missing_memory, of_requests, told_errors
 from mantile.estimates.start import Start, start
+from mantile.graph.evaluate import Program
 
 if TYPE_CHECKING:
     from mantile.answers.ways import Way, WaysOut
@@ -95,7 +96,8 @@ class Answer:
     @cached_property
     def machines(self) -> str:
         """The accelerators: 4 × H100 SXM, or one H100 SXM."""
-        machines = str(self.made.values()[self.made.equations.machines])
+        words = self.made.equations.machines
+        machines = str(Program([words]).run(self.made.inputs(0))[words])
         return machines if " + " in machines else re.sub("^1 × ", "one ", machines)
 
     # ---- the verdict ----
@@ -325,11 +327,6 @@ class Answer:
     def unstated_in_brief(self) -> tuple[Unstated, ...]:
         """Those of them that take no time to work out."""
         return unstated(self.made, quick=True) if self.possible else ()
-
-    @property
-    def decisive(self) -> tuple[Unstated, ...]:
-        """What is not stated, depends on who asks, and moves the answer by more than 10 %."""
-        return tuple(one for one in self.unstated_in_brief if one.decides)
 
     @cached_property
     def _out(self) -> WaysOut:

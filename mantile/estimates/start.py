@@ -9,11 +9,16 @@ srt/mem_cache; TensorRT-LLM 1.x, pyexecutor/resource_manager.py.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, field
+from functools import lru_cache
 from math import floor
 from typing import Any, Literal
 
 from mantile.estimates.estimate import Estimate
+from mantile.graph.evaluate import Program
+from mantile.graph.quantity import Named
+from mantile.ir.modules import Recurrence
 from mantile.library.errors import InputError
 from mantile.library.launch_line import ENGINE_FIELDS
 from mantile.library.scenario import Scenario
@@ -24,6 +29,8 @@ REFUSES = ("vllm",)
 """Engines that refuse to start without room for one request of the longest length."""
 CUTS = ("sglang", "trtllm")
 """Engines that start, and turn longer requests away."""
+_KEPT = 1024  # rooms: that of a length takes some milliseconds
+_SHORTEST = 2  # tokens of a request
 _BLOCK = 16  # tokens of a block of the KV cache
 _LARGER = 0.95  # share of the memory that an engine may be told to take
 _ROUND = 256  # tokens that a proposed length is a multiple of
@@ -109,7 +116,7 @@ def start(made: Estimate) -> Start | None:
         return None
     if "model.max_positions" not in figures:
         return None
-    own = int(made.values()[figures["model.max_positions"]])
+    own = int(_value(made, figures["model.max_positions"]))
     asked = int(scenario.max_model_len or own)
     name = made.library.framework(engine).name
     if engine in REFUSES and (taken := _taken(made, name)) is not None:
@@ -173,12 +180,11 @@ def _without_length(made: Estimate, name: str, asked: int, room: _Room, stated: 
 
 def _slots(made: Estimate, name: str) -> Start | None:
     """A state of every batch slot has no room, of a model that keeps states; None where it has."""
-    rows = made.equations.decode_workers.rows
-    states = rows.sections("memory") and [one for one in made.equations.figures if ".layer_state." in one]
-    if not states:
+    if not any(isinstance(module.operation, Recurrence) for module in made.equations.ir.modules):
         return None
-    slots = float(made.values()[made.equations.figures["runtime.seats"]])
-    places = floor(float(_short(made)[0]) / _short(made)[1])
+    slots = _value(made, made.equations.figures["runtime.seats"])
+    short = _room(made, _SHORTEST)  # what it needs is its states
+    places = floor(short.room / short.need)
     if slots <= places:
         return None
     return Start(
@@ -187,12 +193,6 @@ def _slots(made: Estimate, name: str) -> Start | None:
         f"{places:,} have room",
         (Help({"max_requests": places}, f"{places:,} batch slots have room for their states"),),
     )
-
-
-def _short(made: Estimate) -> tuple[float, float]:
-    """Bytes for the KV cache, and those of the shortest request, which is its states."""
-    short = _room(made, 2)
-    return short.room, short.need
 
 
 def _longest(made: Estimate, asked: int, surely: bool = True) -> int:
@@ -205,7 +205,7 @@ def _longest(made: Estimate, asked: int, surely: bool = True) -> int:
     low, high = 0, asked // _BLOCK
     while low < high:
         middle = (low + high + 1) // 2
-        if _room(made, max(2, middle * _BLOCK)).verdict in enough:
+        if _room(made, max(_SHORTEST, middle * _BLOCK)).verdict in enough:
             low = middle
         else:
             high = middle - 1
@@ -217,11 +217,35 @@ def _room(made: Estimate, length: int) -> _Room:
     """The room for the KV cache of an engine that takes requests of a length, and what one of them needs."""
     stated = made.scenario.model_dump(exclude_none=True, exclude_defaults=True)
     kept = {name: stated[name] for name in (*_OF_MACHINE, *ENGINE_FIELDS) if name in stated}
-    kept |= {"input_tokens": length - 1, "output_tokens": 1, "concurrency": 1, "max_model_len": None}
-    at_length = made.again(Scenario(**{name: value for name, value in kept.items() if value is not None}))
+    kept.pop("max_model_len", None)
+    key = id(made.library), id(made.model), json.dumps(kept, sort_keys=True, default=str)
+    return _room_of(_Deployment(key, made, kept), length)
+
+
+@dataclass(frozen=True)
+class _Deployment:
+    """What the room follows from: servers that are asked for in the same words have the same.
+
+    Args:
+        key: the objects that library and model are, which the cache keeps alive, and the fields.
+    """
+
+    key: tuple[int, int, str]
+    made: Estimate = field(compare=False)
+    fields: dict[str, Any] = field(compare=False)
+
+
+@lru_cache(_KEPT)
+def _room_of(asked: _Deployment, length: int) -> _Room:
+    load: dict[str, Any] = {"input_tokens": length - 1, "output_tokens": 1, "concurrency": 1}
+    at_length = asked.made.again(Scenario(**asked.fields, **load))
     figures, values = at_length.equations.fullest, at_length.values()
     return _Room(
         float(values[figures["memory.kv_room"]]),
         float(values[figures["startup.request"]]),
         float(values[figures["hardware.memory_capacity"]]),
     )
+
+
+def _value(made: Estimate, figure: Named) -> float:
+    return float(Program([figure]).run(made.inputs(0))[figure])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cache
 from typing import Any, Literal
 
@@ -32,6 +33,8 @@ class Form(Strict):
     """A row of the table of forms; profiles/forms.yaml says what each field means."""
 
     id: str
+    source: str = Field(min_length=3)
+    date: date
     name: str
     has: tuple[tuple[str, ...], ...] = Field(min_length=1)
     each: str | None = None
@@ -76,6 +79,8 @@ class ClientTool(Strict):
     """
 
     id: str
+    source: str = Field(min_length=3)
+    date: date
     starts: tuple[str, ...]
     flags: dict[str, str]
     otherwise: dict[str, Any] = Field(default_factory=dict)

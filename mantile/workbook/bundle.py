@@ -41,7 +41,7 @@ from mantile.library.version import __version__
 # disks of machines; 12 knew no bandwidth of a handover, and no steps of a correction that hold everywhere;
 # 13 knew no prices of single chips, no degrees of one kind of layer, no power of measured GPUs, and no
 # limits of decode workers of their own; 14 no ready columns.
-FORMAT = 15
+FORMAT = 16
 GENERATOR = f"mantile {__version__}"
 BUNDLE_SHEET = "_bundle"  # of a workbook, very hidden
 SUFFIXES = (".json", ".yaml", ".yml")
