@@ -112,7 +112,11 @@ def test_a_home_user_is_told_what_to_do(lacking: dict[str, Answer]) -> None:
 def test_a_setting_of_the_engine_comes_before_another_accelerator(lacking: dict[str, Answer]) -> None:
     """gpt-oss-120b on one H100: fewer batch slots are enough, and one more accelerator is not needed."""
     [first, *_] = lacking["slots"].ways
-    assert first.words.startswith("at most ") and list(first.fields) == ["max_requests"]
+    assert (
+        first.words.startswith("at most ")
+        and first.gives_up == "batch slots"
+        and list(first.fields) == ["max_requests"]
+    )
 
 
 def test_rules_of_a_plan_have_ways_too(lacking: dict[str, Answer]) -> None:
@@ -250,3 +254,19 @@ def test_a_rate_that_is_too_high_has_no_speed_in_words() -> None:
     """What a deployment would reach that is overloaded, nobody has."""
     said = mt.answer(mt.estimate(model="llama-3.1-8b", accelerator="h100-sxm", request_rate=500, **SHORT))
     assert "500/s exceeds" in said.verdict and "first token" not in said.verdict
+
+
+def test_a_price_that_is_stated_has_no_day_of_the_library() -> None:
+    """Of the library's price its day and age are told; of one that is stated that it is."""
+    fields = {"model": "llama-3.1-8b", "accelerator": "h100-sxm", "concurrency": 4, **SHORT}
+    assert "days old" in dict(mt.answer(mt.estimate(**fields)).facts)["Price"]
+    stated = {"overrides": [{"id": "hardware.price_cloud", "value": 2.0, "reason": "offer"}]}
+    for own in (stated, {"prices": {"h100-sxm": 2.0}}):
+        price = dict(mt.answer(mt.estimate(**fields, **own)).facts)["Price"]
+        assert price.startswith("2 USD/h") and "2026-08" not in price, price
+
+
+def test_workers_apart_have_a_plan_each() -> None:
+    fields = {"model": "llama-3.3-70b", "accelerator": "h100-sxm", "tp": 4, "serving": "disaggregated"}
+    said = mt.answer(mt.estimate(**fields, decode_tp=8, concurrency=8, **SHORT))
+    assert said.plan.startswith("prefill TP4 ") and "; decode TP8 " in said.plan

@@ -30,6 +30,8 @@ from mantile.estimates.html import html_table
 from mantile.estimates.results import is_possible, missing_memory, of_requests, told_errors
 from mantile.estimates.start import Start, start
 from mantile.graph.evaluate import Program
+from mantile.library.fields import DECODE
+from mantile.library.given import OWN_PRICE
 
 if TYPE_CHECKING:
     from mantile.answers.ways import Way, WaysOut
@@ -44,6 +46,7 @@ LIMITS = {
 BASES = {"cloud": "on demand", "rental": "on a contract", "owned": "owned"}
 """Price bases as people call them."""
 _SAID_ONCE = ("tok/s", "USD")  # units that stand beside the value, not in the range again
+_PRICE = "hardware.price_"  # what ids of prices that may be overridden begin with
 _DEGREES = {"tp": "TP", "pp": "PP", "dp": "DP", "ep": "EP", "attention_dp": "DPA", "cp": "CP"}
 
 
@@ -134,12 +137,17 @@ class Answer:
             said.append(f"{_usd(money)} per million output tokens")
         if errors:  # what it would reach without them, nobody has
             return f"{name} {fits}, but {errors[0]['message']}."
-        held = []
-        if self.starts is not None and self.starts.verdict != "starts":
-            framework = self.made.library.framework(str(self._values["framework"])).name
-            may = "refuses" if self.starts.verdict == "refuses" else "may refuse"
-            held.append(f"{framework} {may} to start as stated")
-        return f"{name} {fits}{''.join(f', but {why}' for why in held)}: {', '.join(said)}."
+        return f"{name} {fits}{self._refusal}: {', '.join(said)}."
+
+    @property
+    def _refusal(self) -> str:
+        """That the engine refuses to start, in half a sentence; empty where it does not."""
+        if self.starts is None or self.starts.verdict == "starts":
+            return ""
+        engine = self.made.library.framework(str(self._values["framework"])).name
+        may = "refuses" if self.starts.verdict == "refuses" else "may refuse"
+        without = f" without {_flags(self.starts.helps[0].fields)}" if self.starts.helps else ""
+        return f", but {engine} {may} to start{without}"
 
     @property
     def users(self) -> str:
@@ -264,20 +272,23 @@ class Answer:
     @cached_property
     def plan(self) -> str:
         """Degrees, formats and engine: TP4 · fp8 weights · bf16 KV cache · vLLM."""
-        values = self._values
-        short = {"tp": "TP", "pp": "PP", "dp": "DP", "ep": "EP", "attention_dp": "DPA", "cp": "CP"}
-        degrees = [
-            f"{words}{values[name]}" for name, words in short.items() if int(values.get(name) or 1) > 1
-        ]
-        library = self.made.library
-        return " · ".join(
-            [
-                *([" ".join(degrees)] if degrees else []),
-                f"{values['weights_dtype']} weights",
-                f"{values['kv_dtype']} KV cache",
-                library.framework(str(values["framework"])).name,
-            ]
+        if self.made.scenario.disaggregated:
+            return f"prefill {self._plan_of('')}; decode {self._plan_of(DECODE)}"
+        return self._plan_of("")
+
+    def _plan_of(self, role: str) -> str:
+        """The plan of all workers, or of those that decode."""
+
+        def value(name: str) -> Any:
+            own = self._values.get(f"{role}{name}")
+            return self._values.get(name) if own is None else own
+
+        degrees = " ".join(
+            f"{words}{value(name)}" for name, words in _DEGREES.items() if (value(name) or 1) > 1
         )
+        engine = self.made.library.framework(str(value("framework"))).name
+        formats = (f"{value('weights_dtype')} weights", f"{value('kv_dtype')} KV cache")
+        return " · ".join(filter(None, (degrees, *formats, engine)))
 
     def _price(self) -> str:
         results = self.results
@@ -285,6 +296,9 @@ class Answer:
         hour = f"{number(results[USD_PER_HOUR.key])} USD/h, {BASES.get(basis, basis)}"
         price = self.made.library.price(str(results["accelerator"]))
         fact = None if price is None else price.bases.get(basis)
+        typed = any(one.id.startswith(_PRICE) for one in self.made.columns[0].overrides)
+        if typed or (fact is not None and fact.provider == OWN_PRICE):
+            return f"{hour}, as stated"
         if fact is None or fact.date is None:
             return hour
         age = (date.fromisoformat(str(results["as_of"])) - fact.date).days
@@ -312,11 +326,8 @@ class Answer:
         found = self.starts
         if found is None:
             return ""
-        helps = [
-            f"{' '.join(f'--{name.replace(chr(95), chr(45))} {value}' for name, value in one.fields.items())}"
-            for one in found.helps
-        ]
-        return f"{found.message}; {' or '.join(helps)} helps" if helps else found.message
+        helps = " or ".join(_flags(one.fields) for one in found.helps)
+        return f"{found.message}; {helps} helps" if helps else found.message
 
     @cached_property
     def unstated(self) -> tuple[Unstated, ...]:
@@ -388,6 +399,11 @@ def answer(made: Estimate) -> Answer:
         mantile.estimate(said.ways[0].applied(made.scenario))
     """
     return Answer(made)
+
+
+def _flags(fields: Mapping[str, Any]) -> str:
+    """Fields as flags of the command line."""
+    return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in fields.items())
 
 
 def _usd(value: float) -> str:

@@ -59,7 +59,7 @@ def scaled(value: Any, unit: str = "1", digits: int = 3) -> str:
     if not math.isfinite(value):
         return NOT_KNOWN
     steps = SIZES.get(unit)
-    if steps is not None:
+    if steps is not None and value:
         name, size = next(((name, size) for name, least, size in steps if abs(value) >= least))
         return f"{number(value / size, digits)} {name}"
     written = number(value, max(digits, 4))

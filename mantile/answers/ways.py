@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf, isfinite
 from typing import Any
@@ -47,7 +47,7 @@ USUAL_CPU = "ryzen-9-9950x"
 SLOWEST = 1.0
 """Tokens per second of one user below which nobody uses a deployment."""
 _GIVES_UP = (
-    *("", "requests", "margin", "precision", "throughput", "long prompts"),
+    *("", "batch slots", "spare memory", "precision", "throughput", "long prompts"),
     *("speed", "another model"),
 )
 """What a way may give up, from the least on."""
@@ -193,7 +193,7 @@ class WaysOut:
         if (scenario.framework or self._framework.id) not in launch_tables():
             return True
         try:
-            launch_files(scenario, anyway=True)
+            launch_files(scenario)
         except InputError:
             return False
         return True
@@ -236,15 +236,16 @@ class WaysOut:
     def _used(self) -> float:
         return float(self._results[MEMORY_PER_ACCELERATOR.key])
 
-    def _way(self, words: str, row: pd.Series[Any], fields: Mapping[str, Any], gives_up: str = "") -> Way:
-        chip, count = str(fields.get("accelerator", self._chip.id)), int(row[ACCELERATORS.column])
+    def _way(self, words: str, row: Mapping[str, Any], fields: Mapping[str, Any], gives_up: str = "") -> Way:
+        """A way by a row of a sweep, or by results."""
+        chip, count = str(fields.get("accelerator", self._chip.id)), int(row[ACCELERATORS.key])
         return Way(
             words,
             fields,
             str(row["feasibility"]),
-            _known(row[INTERACTIVITY.column]),
-            _known(row[TTFT.column]),
-            _known(row[USD_PER_HOUR.column]),
+            _known(row[INTERACTIVITY.key]),
+            _known(row[TTFT.key]),
+            _known(row[USD_PER_HOUR.key]),
             self._to_buy(chip, count),
             gives_up,
             other_accelerators=chip != self._chip.id or count > self._count,
@@ -262,12 +263,10 @@ class WaysOut:
         if not self._scenario.max_requests:
             load = int(self._values.get("concurrency") or 1)
             fewer = [count for count in _SLOTS if count >= load]
-            yield from self._first(
-                lambda count: f"at most {of_requests(count)} in the engine", "requests", max_requests=fewer
-            )
+            yield from self._first("at most {:,} batch slots".format, "batch slots", max_requests=fewer)
         if self._scenario.gpu_memory_utilization is None and self._framework.id == "vllm":
             yield from self._first(
-                lambda share: f"GPU memory utilization {share:g}", "margin", gpu_memory_utilization=_SHARES
+                "GPU memory utilization {:g}".format, "spare memory", gpu_memory_utilization=_SHARES
             )
 
     def _formats(self) -> Iterator[Way]:
@@ -385,22 +384,17 @@ class WaysOut:
         """Experts of some layers, else whole layers, on a CPU beside the accelerators."""
         if self._scenario.overrides or not self.buys:
             return
-        cpu = self._library.accelerator(USUAL_CPU)
         layers = sum(part.times * len(part.layers) for part in self._model.architecture.stack)
         experts = bool(self._model.architecture.value("experts"))
         name, values = (
             ("experts_away", range(1, layers + 1)) if experts else ("layers", range(layers - 1, -1, -1))
         )
-        beside = beside_cpu(
-            self._library,
-            cpu.id,
-            self._chip.id,
-            self._count,
-            ALL if experts else 0,
-            self._model.id,
-            int(experts),
-        )
+        on_card = ALL if experts else 0
         try:
+            cpu = self._library.accelerator(USUAL_CPU)
+            beside = beside_cpu(
+                self._library, cpu.id, self._chip.id, self._count, on_card, self._model.id, int(experts)
+            )
             scenario = self._scenario.replace(pp=None, **beside)
             table = sweep(scenario, {f"device2_{name}": [*values]}, model=self._model, library=self._library)
         except InputError:
@@ -414,17 +408,9 @@ class WaysOut:
         fields = {"pp": None, **beside, "devices": [first, {**second, name: moved}]}
         results = estimate(self._scenario.replace(**fields), self._model, self._library).results()
         words = f"experts of {moved} layers" if experts else f"{layers - moved} of {layers} layers"
-        yield Way(
-            f"{words} on the CPU",
-            fields,
-            str(results["feasibility"]),
-            results[INTERACTIVITY.key],
-            results[TTFT.key],
-            results[USD_PER_HOUR.key],
-            0.0,
-            "speed",
-            f"{cpu.name} and {scaled(results['ram_peak_bytes'], 'B')} of main memory",
-        )
+        way = self._way(f"{words} on the CPU", results, fields, "speed")
+        assumes = f"{cpu.name} and {scaled(results['ram_peak_bytes'], 'B')} of main memory"
+        yield replace(way, to_buy=0.0, assumes=assumes, other_accelerators=False)
 
     # ---- another model ----
 
@@ -441,16 +427,7 @@ class WaysOut:
             except InputError:
                 continue
             if is_possible(results["feasibility"]):
-                yield Way(
-                    model.name,
-                    fields,
-                    str(results["feasibility"]),
-                    results[INTERACTIVITY.key],
-                    results[TTFT.key],
-                    results[USD_PER_HOUR.key],
-                    0.0,
-                    "another model",
-                )
+                yield self._way(model.name, results, fields, "another model")
                 return
 
 

@@ -247,7 +247,8 @@ def _print_ways(console: Console, answer: Answer) -> None:
         for place, way in enumerate(ways, start=1):
             money = way.to_buy if answer.buys else way.usd_per_hour
             speed = "–" if way.speed is None else significant(way.speed)
-            paid = "–" if not money else f"{money:,.0f}" if answer.buys else significant(money)
+            paid = "unknown" if money is None else f"{money:,.0f}" if answer.buys else significant(money)
+            paid = paid if money != 0 else "–"
             figures = f"{speed:>9}{scaled(way.ttft, 's'):>11}{paid:>8}"
             console.print(Text(f"  {place:<2}{way.words:{wide}}{figures}  {way.gives_up or '–'}"))
     facts = [("No help", " · ".join(answer.no_help))] if answer.no_help else []
