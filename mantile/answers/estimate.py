@@ -31,7 +31,7 @@ from mantile.estimates.results import is_possible, missing_memory, of_requests, 
 from mantile.estimates.start import Start, start
 from mantile.graph.evaluate import Program
 from mantile.library.fields import DECODE
-from mantile.library.given import OWN_PRICE
+from mantile.library.profile_facts import OWN_PRICE
 
 if TYPE_CHECKING:
     from mantile.answers.ways import Way, WaysOut
