@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from math import prod
 from typing import Any
 
 from mantile.answers import estimate as answers
@@ -114,7 +115,8 @@ def _on_all(fields: Mapping[str, Any], most: int) -> dict[str, Any]:
     framework = load_library().framework(str(fields.get("framework") or SCENARIO_FIELDS["framework"].default))
     spread = "pp" if "tp" in framework.experimental else "tp"
     largest = MOST_STAGES if spread == "pp" else MOST_RANKS
-    return kept | {spread: min(1 << (most.bit_length() - 1), largest)}
+    left = max(1, most // prod(int(kept.get(name) or 1) for name in DEGREES if name != spread))
+    return kept | {spread: min(1 << (left.bit_length() - 1), largest)}
 
 
 def field_error(error: InputError) -> FieldError:

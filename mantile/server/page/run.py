@@ -141,7 +141,6 @@ def ways(found: Answer, state: State) -> list[dict[str, Any]]:
             "gives_up": way.gives_up or "nothing",
             "assumes": way.assumes,
             "link": base.with_fields(**way.fields).link(),
-            "other": way.other_accelerators,
             "command": command(way.applied(found.scenario)) if place == 0 else "",
         }
         for place, way in enumerate(said.ways)
@@ -155,9 +154,9 @@ def _cost(money: float | None, buys: bool) -> str:
 
 
 def command(scenario: Scenario) -> str:
-    """The command that starts a scenario; empty where no engine's flags say it."""
+    """The command that starts a scenario; empty where no engine's flags say it, or the engine refuses."""
     try:
-        files = launch_files(scenario, anyway=True)
+        files = launch_files(scenario)
     except InputError:
         return ""
     script = files.get("launch.sh", "")
