@@ -94,6 +94,10 @@ def verify(
         (about or rules or model or audit) and (trusted or engine != "formulas")
     ):
         raise InputError("--about, --rules, --model and --audit stand alone; --engine and --trusted verify")
+    if everything and (rules or model or audit):
+        raise InputError("--all: it shows every edit; leave --rules, --model and --audit out")
+    if audit and as_json:
+        raise InputError("--json: an audit is written to files; expected -o audit.json")
     if file is None and not (rules or model):
         raise InputError("missing FILE; such as: mantile verify run.xlsx")
     if model and file is not None:
