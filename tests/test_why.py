@@ -179,6 +179,9 @@ def test_two_plans_on_the_command_line(
         ("... 'x", "... 'x: "),
         ("", "'': expected a model"),
         ("--tp 4", "leave the quotes out"),
+        ("... --all", "--all: it says nothing of a plan"),
+        ("... -o plan.md", "--output: it says nothing of a plan"),
+        ("nosuch.yaml", "mantile: nosuch.yaml: No such file"),
     ):
         assert exit_status("compare", PLAN, text) == 2
         assert named in capsys.readouterr().err

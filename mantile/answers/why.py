@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, overload
 
@@ -167,7 +167,7 @@ class Why(Comparison):
 
     plans: tuple[Plan, ...] = ()
     waterfalls: tuple[Waterfall, ...] = ()
-    sentences: tuple[str, ...] = field(default=())
+    sentences: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return self.sentence
@@ -222,7 +222,7 @@ def difference(seconds: float) -> str:
     """A difference of times with its sign.
 
     >>> difference(0.0024), difference(-8.5e-05), difference(0.0)
-    ('+2.4 ms', '−85 µs', '0')
+    ('+2.40 ms', '−85.0 µs', '0')
     """
     return f"{'+' if seconds > 0 else '−'}{scaled(abs(seconds), 's')}" if seconds else "0"
 
@@ -377,9 +377,9 @@ def _word(of: Estimate, name: str) -> str:
         return f"{value or 'no'} {called}"
     field = input_field(name)
     if name == "framework":
-        value = of.library.framework(value).name
+        value = of.library.framework(str(value)).name
     elif field.is_day:
-        value = day_of(value).isoformat()
+        value = day_of(float(value)).isoformat()
     shown = _SPEAK.get(value, value) if isinstance(value, str) else _amount(value)
     if name not in _WORDS:
         return f"{called} {shown}{f' {field.unit}' if field.kind is float and field.unit != '1' else ''}"

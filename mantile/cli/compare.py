@@ -31,7 +31,7 @@ _AND = ("...", "\u2026")  # what a text begins with that says only what differs
 @with_flags
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=Compared)],
-    b: Annotated[str, typer.Argument(metavar="B", help=f"{Compared} ... and what differs from A.")],
+    b: Annotated[str, typer.Argument(metavar="B", help='The same; or "..." and only what differs from A.')],
     flags: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
@@ -126,6 +126,8 @@ def _named(text: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
+        if str(error).startswith(f"{text}: ") and text:
+            raise
         raise InputError(f"{text if text.strip() else repr(text)}: {error}") from error
 
 
