@@ -1059,6 +1059,8 @@ def test_lint_lists_its_rules(run: Any, workbook: Path) -> None:
     refused(run("verify", str(workbook), "--model"), "no FILE")
     refused(run("verify", str(workbook), "--rules", "--about"), "stand alone")
     refused(run("verify", str(workbook), "--audit"), "missing --output")
+    refused(run("verify", str(workbook), "--audit", "-o", "audit.json", "--json"), "--json", "-o audit.json")
+    refused(run("verify", str(workbook), "--rules", "--all"), "--all")
 
 
 @pytest.mark.parametrize(("columns", "beside"), [("80", False), ("120", True)])
@@ -1067,6 +1069,8 @@ def test_what_an_id_means_is_told_whatever_the_terminal(
 ) -> None:
     """Beside it, or below it where there is no room; an id is never split."""
     monkeypatch.setenv("COLUMNS", columns)
+    found = run("list", "llama-3.3-70b", "--json").data["found"]
+    assert len(found) == len({(one["kind"], one["id"]) for one in found}), "each once"
     lines = run("list", "all-reduce").out.splitlines()
     assert max(map(len, lines)) <= int(columns)
     place = next(

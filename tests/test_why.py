@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -114,8 +115,19 @@ def test_the_sentence_names_who_is_slower_and_by_what() -> None:
         ),
         (DEVICES, LARGE, "are not known."),
         (LARGE, LARGE | {"utilisation": 0.5}, "differ by less than 1 % in TPOT for one user"),
-        (MOE, PLANS["drafts"], "tokens of accepted drafts save mtp drafts "),
+        (MOE, PLANS["drafts"], "tokens of accepted drafts save MTP drafts "),
         (DENSE, PLANS["TP"], "65 all-reduces of TP2 take "),
+        (DENSE, PLANS["static"], "Static batching takes "),
+        (DENSE, DENSE | {"framework": "sglang"}, "SGLang is "),
+        (DENSE, PLANS["TP"] | {"weights_dtype": "fp8"}, "TP1 · bf16 weights is "),
+        (DENSE, DENSE | {"utilisation": 0.5}, "Utilisation 1 and utilisation 0.5 differ by "),
+        (
+            DENSE,
+            DENSE | {"engine_date": "2025-01-01"},
+            "No engine date and engine date 2025-01-01 differ by ",
+        ),
+        (LARGE, LARGE | {"request_rate": 2.0}, "No request rate and 2 requests/s differ by "),
+        (DENSE, DENSE | {"prices": {"h100-sxm": 2.0}}, "than 2 USD/h, "),
     ],
 )
 def test_what_nobody_asked(a: dict[str, Any], b: dict[str, Any], words: str) -> None:
@@ -143,6 +155,16 @@ def test_two_plans_on_the_command_line(
     *lines, explain, build = out.splitlines()
     assert out.startswith("TP4 is ") and max(map(len, lines)) <= 80
     assert explain.startswith("mantile explain tpot llama-3.3-70b ") and "build" in build
+    assert exit_status("compare", PLAN.replace("h100-sxm", "h100"), "... llama-3.1-8b") == 0
+    said = capsys.readouterr()
+    assert said.err.count("taken as h100-sxm") == 1, "a note is told once"
+    assert exit_status(*shlex.split(said.out.splitlines()[-2])[1:]) == 0, "what is printed can be typed"
+    assert "Llama-3.1-8B on 8 × H100 SXM" in capsys.readouterr().out
+    assert (
+        exit_status("compare", "llama-3.3-70b --tp 8", "... --tp 4", *PLAN.split()[1:3], *PLAN.split()[5:])
+        == 0
+    )
+    assert "mantile explain" not in capsys.readouterr().out, "flags of both are not in the texts"
     files = [tmp_path / f"{tp}.yaml" for tp in (8, 4)]
     for file, tp in zip(files, (8, 4), strict=True):
         file.write_text(
@@ -155,6 +177,11 @@ def test_two_plans_on_the_command_line(
         ("... --tpp 4", "--tpp"),
         ("nosuch --tp 4", "nosuch --tp 4: "),
         ("... 'x", "... 'x: "),
+        ("", "'': expected a model"),
+        ("--tp 4", "leave the quotes out"),
+        ("... --all", "--all: it says nothing of a plan"),
+        ("... -o plan.md", "--output: it says nothing of a plan"),
+        ("nosuch.yaml", "mantile: nosuch.yaml: No such file"),
     ):
         assert exit_status("compare", PLAN, text) == 2
         assert named in capsys.readouterr().err

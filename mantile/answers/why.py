@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, overload
 
@@ -17,9 +17,10 @@ from mantile.estimates.estimate import Estimate
 from mantile.estimates.html import html_table
 from mantile.estimates.results import is_possible, told_errors
 from mantile.graph.quantity import Named
+from mantile.library.dates import day_of
 from mantile.library.documents import json_data
 from mantile.library.fields import DECODE
-from mantile.library.scenario_fields import DEVICE_INPUTS, SCENARIO_FIELDS
+from mantile.library.scenario_fields import DEVICE_INPUTS, SCENARIO_FIELDS, input_field
 from mantile.roundtrip.compare import Comparison
 from mantile.roundtrip.compare import compare as all_differences
 
@@ -56,6 +57,8 @@ _WORDS = {
     "price_basis": "{} price",
 }
 """What a plan is called by a field; by others, label and value."""
+_SPEAK = {"mtp": "MTP", "eagle": "EAGLE"}
+"""Kinds of drafts as people write them."""
 _MESSAGES = {
     "all_reduce": "all-reduces",
     "inner_reduce": "all-reduces inside mixers",
@@ -164,7 +167,7 @@ class Why(Comparison):
 
     plans: tuple[Plan, ...] = ()
     waterfalls: tuple[Waterfall, ...] = ()
-    sentences: tuple[str, ...] = field(default=())
+    sentences: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return self.sentence
@@ -219,7 +222,7 @@ def difference(seconds: float) -> str:
     """A difference of times with its sign.
 
     >>> difference(0.0024), difference(-8.5e-05), difference(0.0)
-    ('+2.4 ms', '−85 µs', '0')
+    ('+2.40 ms', '−85.0 µs', '0')
     """
     return f"{'+' if seconds > 0 else '−'}{scaled(abs(seconds), 's')}" if seconds else "0"
 
@@ -237,7 +240,8 @@ def compare(
 def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side: bool = False) -> Comparison:
     """Compare two workbooks, scenario files, bundles or estimates; of two estimates also why one is slower.
 
-    Scenarios are matched by their place; why is told of the bases.
+    Scenarios are matched by their place, base with base; why is told of the bases. Of a workbook the inputs
+    in its cells count.
 
     Args:
         side_by_side: read B, a file, in a process of its own meanwhile. As that process imports what this
@@ -256,7 +260,8 @@ def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side:
     names = _names(a, b)
     plans = tuple(map(_plan, (a, b), names))
     falls = () if any(plan.missing for plan in plans) else tuple(_waterfalls(a, b))
-    said = tuple(_sentences(plans, falls, _load(a, b), found.differ))
+    named = tuple(of.scenario.name for of in (a, b) if of.scenario.name)
+    said = tuple(_begun(each, named) for each in _sentences(plans, falls, _load(a, b), found.differ))
     facts = {each.name: getattr(found, each.name) for each in fields(Comparison)}
     return Why(**facts, plans=plans, waterfalls=falls, sentences=said)
 
@@ -325,11 +330,12 @@ def _names(a: Estimate, b: Estimate) -> tuple[str, str]:
     if a.scenario.name and b.scenario.name and a.scenario.name != b.scenario.name:
         return a.scenario.name, b.scenario.name
     told: tuple[list[str], list[str]] = ([], [])
+    lacking: tuple[list[str], list[str]] = ([], [])
 
-    def tell(*words: str) -> None:
+    def tell(*words: str, what: str = "") -> None:
         if words[0] != words[1]:
-            for of, word in zip(told, words, strict=True):
-                of.append(word)
+            for of, lacks, word in zip(told, lacking, words, strict=True):
+                (of if word else lacks).append(word or f"no {what}")
 
     tell(a.model.name, b.model.name)
     machines = [str(of.values()[of.equations.machines]) for of in (a, b)]
@@ -342,16 +348,17 @@ def _names(a: Estimate, b: Estimate) -> tuple[str, str]:
     if len({column.values["speculation"] for column in columns}) > 1:
         given = {name for name in given if not name.startswith(("draft_", "acceptance_"))}
     for name in sorted(given, key=lambda name: ([*SCENARIO_FIELDS, name].index(name), name)):
-        tell(*(_word(name, column.values.get(name)) for column in columns))
+        tell(*(_word(of, name) for of in (a, b)), what=name.replace("_", " "))
     classes = [len(of.scenario.classes) for of in (a, b)]
-    tell(*(f"{count} classes" if count else "" for count in classes))
+    tell(*(f"{count} classes" if count else "" for count in classes), what="classes")
     over = [{item.id: item.value for item in column.overrides} for column in columns]
     for name in dict.fromkeys((*over[0], *over[1])):
-        tell(*(f"{name} {of[name]:g}" if name in of else "" for of in over))
-    first, second = (", ".join([word for word in of if word][:_NAMED]) for of in told)
-    if first == second or not (first or second):
-        return "A", "B"
-    return first or "A", second or "B"
+        tell(*(f"{name} {_amount(of[name])}" if name in of else f"{name} unchanged" for of in over))
+    prices = [of.scenario.prices or {} for of in (a, b)]
+    for chip in dict.fromkeys((*prices[0], *prices[1])):
+        tell(*(f"{_amount(of[chip])} USD/h" if chip in of else "price of the library" for of in prices))
+    first, second = (" · ".join((of or lacks)[:_NAMED]) for of, lacks in zip(told, lacking, strict=True))
+    return ("A", "B") if first == second else (first or "A", second or "B")
 
 
 def _chips(machines: str) -> frozenset[str]:
@@ -359,17 +366,34 @@ def _chips(machines: str) -> frozenset[str]:
     return frozenset(words.partition(" × ")[2] for words in re.split(" [+→] ", machines))
 
 
-def _word(name: str, value: Any) -> str:
+def _word(of: Estimate, name: str) -> str:
     """A field of a plan in a word or two; nothing where it has none."""
+    value, called = of.columns[0].values.get(name), name.replace("_", " ")
     if value is None or (not value and name in _LOADS):
         return ""
     if name == "speculation" and value == "none":
         return "no drafts"
-    shown = value if isinstance(value, str) else number(value)
+    if value in (0, "default"):
+        return f"{value or 'no'} {called}"
+    field = input_field(name)
+    if name == "framework":
+        value = of.library.framework(str(value)).name
+    elif field.is_day:
+        value = day_of(float(value)).isoformat()
+    shown = _SPEAK.get(value, value) if isinstance(value, str) else _amount(value)
     if name not in _WORDS:
-        return f"{name.replace('_', ' ')} {shown}"
+        return f"{called} {shown}{f' {field.unit}' if field.kind is float and field.unit != '1' else ''}"
     words = _WORDS[name].format(shown)
     return words.replace("requests", "request") if words == "1 requests" else words
+
+
+def _amount(value: float) -> str:
+    """A number as somebody stated it, thousands apart.
+
+    >>> _amount(2048), _amount(2.345), _amount(0.5)
+    ('2,048', '2.345', '0.5')
+    """
+    return f"{value:,.0f}" if float(value).is_integer() else f"{value:,g}"
 
 
 def _load(a: Estimate, b: Estimate) -> str:
@@ -379,10 +403,10 @@ def _load(a: Estimate, b: Estimate) -> str:
         return ""
     sessions, rate, concurrency = asked[0]
     if sessions:
-        return f" with {number(sessions)} sessions"
+        return f" with {_amount(sessions)} sessions"
     if rate:
-        return f" at {number(rate)} requests/s"
-    return " for one user" if concurrency == 1 else f" with {number(concurrency)} requests in flight"
+        return f" at {_amount(rate)} requests/s"
+    return " for one user" if concurrency == 1 else f" with {_amount(concurrency)} requests in flight"
 
 
 def _sentences(
@@ -402,6 +426,16 @@ def _sentences(
         yield from _money(plans)
 
 
+def _begun(sentence: str, named: tuple[str, ...]) -> str:
+    """A sentence with a capital in front, but for a term such as fp8 and a name that somebody gave.
+
+    >>> _begun("static batching is slower", ()), _begun("fp8 weights are slower", ())
+    ('Static batching is slower', 'fp8 weights are slower')
+    """
+    plain = sentence.partition(" ")[0].isalpha() and not sentence.startswith(named)
+    return f"{sentence[0].upper()}{sentence[1:]}" if plain else sentence
+
+
 def _slower(times: Waterfall, plans: tuple[Plan, ...], load: str) -> str:
     """Who is slower in a time, and by what."""
     at = 0 if times.a_s > times.b_s else 1
@@ -409,8 +443,9 @@ def _slower(times: Waterfall, plans: tuple[Plan, ...], load: str) -> str:
     more, less = max(times.a_s, times.b_s), min(times.a_s, times.b_s)
     both = f"{times.label} {_against(scaled(more, 's'), scaled(less, 's'))}"
     if more <= less * (1 + TIE):
-        amounts = both.partition(" ")[2]
-        head = f"{slow} and {fast} differ by less than 1 % in {times.label}{load}, {amounts}"
+        amounts = _against(scaled(times.a_s, "s"), scaled(times.b_s, "s"))
+        a, b = (plan.name for plan in plans)
+        head = f"{a} and {b} differ by less than 1 % in {times.label}{load}, {amounts}"
     elif more < 2 * less:
         head = f"{slow} {_is(slow)} {(more / less - 1) * 100:.0f} % slower than {fast}{load}, {both}"
     else:
@@ -436,13 +471,13 @@ def _takes(plan: str, verb: str = "take") -> str:
 
 
 def _is_plural(plan: str) -> bool:
-    """Whether a plan is called by several things: fp8 weights.
+    """Whether a plan is called by several things, fp8 weights; what is told in parts is one plan.
 
-    >>> _is_plural("fp8 weights"), _is_plural("TP8"), _is_plural("8 × H100 SXM")
-    (True, False, False)
+    >>> [_is_plural(plan) for plan in ("fp8 weights", "TP8", "8 × H100 SXM", "TP2 · fp8 weights")]
+    [True, False, False, False]
     """
     last = plan.split()[-1]
-    return last.islower() and last.endswith("s")
+    return " · " not in plan and last.islower() and last.endswith("s") and last != "s"
 
 
 def _against(more: str, less: str) -> str:

@@ -151,6 +151,8 @@ def _no_such(option: str, command: Any, ctx: Any) -> str:
     from mantile.library.engine_words import meaning_of
 
     word = option.partition("=")[0]
+    if " " in word:
+        return f"{word}: options in one pair of quotes; leave the quotes out, or begin with a model or ..."
     said = meaning_of(word) if word.startswith("--") else None
     if said is not None:
         return f"{word}: there is no such flag; {said}"

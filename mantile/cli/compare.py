@@ -31,7 +31,7 @@ _AND = ("...", "\u2026")  # what a text begins with that says only what differs
 @with_flags
 def compare(
     a: Annotated[str, typer.Argument(metavar="A", help=Compared)],
-    b: Annotated[str, typer.Argument(metavar="B", help=f"{Compared} ... and what differs from A.")],
+    b: Annotated[str, typer.Argument(metavar="B", help='The same; or "..." and only what differs from A.')],
     flags: dict[str, Any],
     as_json: AsJson = False,
 ) -> None:
@@ -57,7 +57,7 @@ def compare(
         if as_json:
             print_json(plans.to_dict())
         else:
-            print_why(plans, (first[0], second[0]))
+            print_why(plans, None if flags else (first[0], second[0]))
         return
     documents = [
         Path(what).suffix.lower() in (".xlsx", ".yaml", ".yml") and not is_model_file(what) for what in (a, b)
@@ -109,12 +109,14 @@ def _plan(
     if words[:1] and words[0] in _AND:
         if before is None:
             raise InputError(f"{text}: nothing stands before it; {_EXPECTED}")
-        whole, (_, what, given) = [*before[0], *words[1:]], before
-        words = words[1:]
+        (whole, what, given), words = before, words[1:]
     with _named(text):
         named, own = asked_in(app.parsed("estimate", words))
         if (named or what) is None:
             raise InputError(_EXPECTED)
+    if what is not None:
+        kept = [word for word in (*whole, *words) if word not in (what, named, "--model")]
+        whole = [str(named or what), *kept]
     return whole, str(named or what), given | with_overrides(given, own)
 
 
@@ -124,7 +126,9 @@ def _named(text: str) -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        raise InputError(f"{text}: {error}") from error
+        if str(error).startswith(f"{text}: ") and text:
+            raise
+        raise InputError(f"{text if text.strip() else repr(text)}: {error}") from error
 
 
 def _document(what: str) -> Any:

@@ -506,6 +506,10 @@ def flagged(command: Any) -> Any:
     return typer.main.get_command(app)
 
 
+_SPELT = {"as_json": "json", "everything": "all", "shown_as": "format", "written_to": "output"}
+"""Options by their parameters, where these are called otherwise."""
+
+
 def asked_in(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     """The model or scenario that arguments of a command name, and the flags of a scenario.
 
@@ -520,7 +524,8 @@ def asked_in(arguments: Mapping[str, Any]) -> tuple[str | None, dict[str, Any]]:
     stated = {name: value for name, value in arguments.items() if value not in (None, (), [], False)}
     other = next((name for name in stated if name not in names | {"what"}), None)
     if other is not None:
-        raise InputError(f"--{other.removeprefix('as_').replace('_', '-')}: it belongs behind the command")
+        spelt = _SPELT.get(other, other).replace("_", "-")
+        raise InputError(f"--{spelt}: it says nothing of a plan; expected flags of a scenario")
     given = _given({name: value for name, value in stated.items() if name in names})
     return _what(stated.get("what"), given), given
 

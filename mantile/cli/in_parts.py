@@ -24,9 +24,12 @@ def _parameter(name: str, annotation: Any) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
-_WORKERS = typer.Option(
-    min=1, help="Processes of --scheduler local.  [default: one for each core]", rich_help_panel=RARELY
-)
+Workers = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Processes of --scheduler local.  [default: one for each core]", rich_help_panel=RARELY
+    ),
+]
 _PART = typer.Option(
     min=1,
     help="Plans that are worked out at once, handed to a worker and kept.  [default: 16384]",
@@ -38,7 +41,7 @@ _KEEP = typer.Option(
     rich_help_panel=RARELY,
 )
 _ADDED = (
-    _parameter("workers", Annotated[int | None, _WORKERS]),
+    _parameter("workers", Workers),
     _parameter("partition_points", Annotated[int | None, _PART]),
     _parameter("keep", Annotated[Path | None, _KEEP]),
 )

@@ -160,17 +160,11 @@ def find(
     as_json: AsJson = False,
 ) -> None:
     """All that is named, whatever its kind, that has these words; the word all may be left out."""
-    kinds = (
-        "accelerators",
-        "systems",
-        "models",
-        *[kind for kind in _KINDS if kind not in ("accelerators", "systems")],
-    )
-    found = [(kind, *row) for kind in kinds for row in rows_of(kind) if has_words(row, words)]
+    found = [(kind, *row) for kind in _KINDS for row in rows_of(kind) if has_words(row, words)]
     if not found:
         raise InputError(
             f"{' '.join(words)!r:.60}: nothing has these words; try fewer of them, "
-            f"or a kind: {near(words[0], [*_KINDS, 'hardware', 'profiles', 'jobs'])}"
+            f"or `mantile list` with a kind; {near(words[0], [*_KINDS, 'hardware', 'profiles', 'jobs'])}"
         )
     from mantile.cli.output.tables import new_table, number, open_console, print_json
 

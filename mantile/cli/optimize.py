@@ -30,6 +30,14 @@ GpusMax = Annotated[
         help="Accelerators of a deployment, at most.  [default: 8]",
     ),
 ]
+Makers = Annotated[
+    str | None,
+    typer.Option(
+        metavar="A,B",
+        help="Makers whose accelerators may be chosen; all without.",
+        rich_help_panel=RARELY,
+    ),
+]
 _LISTED = ("accelerator", "framework", "weights_dtype", "kv_dtype", "system")  # lists with commas
 
 
@@ -76,14 +84,7 @@ def optimize(
             metavar="NAME=VALUES", help="What is chosen from, as in sweep: tp=2^0..2^3; repeatable."
         ),
     ] = None,
-    makers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Makers whose accelerators may be chosen; all without.",
-            rich_help_panel=RARELY,
-        ),
-    ] = None,
+    makers: Makers = None,
     search: Annotated[
         str | None,
         typer.Option(

@@ -13,7 +13,7 @@ from mantile.cli.commands import RARELY
 from mantile.cli.flags import AUTO, document_of, field_flag, with_flags
 from mantile.cli.in_parts import going_on, with_parts
 from mantile.cli.limits import DefaultLimits, with_limits
-from mantile.cli.optimize import GpusMax, parts_of, question_of
+from mantile.cli.optimize import GpusMax, Makers, parts_of, question_of
 from mantile.library.errors import InputError
 
 
@@ -58,14 +58,7 @@ def size(
             rich_help_panel=RARELY,
         ),
     ] = None,
-    makers: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A,B",
-            help="Makers whose accelerators may be chosen; all without.",
-            rich_help_panel=RARELY,
-        ),
-    ] = None,
+    makers: Makers = None,
     search: Annotated[
         str | None,
         typer.Option(

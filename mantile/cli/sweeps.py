@@ -15,7 +15,7 @@ from mantile.cli.commands import RARELY
 from mantile.cli.estimates import What
 from mantile.cli.flags import document_of, swept_values, with_flags
 from mantile.cli.flags import scenario as scenario_of
-from mantile.cli.in_parts import going_on
+from mantile.cli.in_parts import Workers, going_on
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
@@ -100,14 +100,7 @@ def sweep(
         int | None,
         typer.Option("--top", min=1, max=1000, help="Show so many points.", rich_help_panel=RARELY),
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Processes of --scheduler local.  [default: one for each core]",
-            rich_help_panel=RARELY,
-        ),
-    ] = None,
+    workers: Workers = None,
     partition_points: Annotated[
         int | None,
         typer.Option(

@@ -34,7 +34,7 @@ def describe(file: Path, as_json: bool = False, everything: bool = False) -> boo
 )
 def verify(
     file: Annotated[
-        Path | None, typer.Argument(metavar="FILE", help="A workbook, .xlsx, or a bundle.")
+        Path | None, typer.Argument(metavar="[FILE]", help="A workbook, .xlsx, or a bundle.")
     ] = None,
     about: Annotated[
         bool,
@@ -61,14 +61,17 @@ def verify(
     ] = False,
     engine: Annotated[
         Literal["formulas", "libreoffice", "formualizer", "all"],
-        typer.Option(help="What re-evaluates the file; all: every one that is installed."),
+        typer.Option(
+            metavar="<formulas|libreoffice|formualizer|all>",
+            help="What re-evaluates the file, or all that are installed.",
+        ),
     ] = "formulas",
     trusted: Annotated[
         Path | None,
         typer.Option(
             "--trusted",
             metavar="KEYS",
-            help="File or folder of public keys, PEM, base64 or hexadecimal: one of them has to have signed.",
+            help="File or folder of public keys: one of them has to have signed; PEM, base64 or hexadecimal.",
         ),
     ] = None,
     everything: Annotated[
@@ -80,7 +83,7 @@ def verify(
             "--output",
             "-o",
             metavar="FILE",
-            help="Write it to a file instead, .md, .csv or .json; of --audit .xlsx, .json, or .csv for the "
+            help="Write it to a file instead; .md, .csv or .json; of --audit .xlsx, .json, or .csv for the "
             "table of rows, repeatable.",
         ),
     ] = None,
@@ -94,6 +97,10 @@ def verify(
         (about or rules or model or audit) and (trusted or engine != "formulas")
     ):
         raise InputError("--about, --rules, --model and --audit stand alone; --engine and --trusted verify")
+    if everything and (rules or model or audit):
+        raise InputError("--all: it shows every edit; leave --rules, --model and --audit out")
+    if audit and as_json:
+        raise InputError("--json: an audit is written to files; expected -o audit.json")
     if file is None and not (rules or model):
         raise InputError("missing FILE; such as: mantile verify run.xlsx")
     if model and file is not None:

@@ -98,22 +98,10 @@ class _Said:
 
 
 def compare(a: str | Path | Estimate, b: str | Path | Estimate, *, side_by_side: bool = False) -> Comparison:
-    """Compare two workbooks, scenario files, bundles or estimates.
+    """What differs, as `mantile.compare` says it.
 
-    Scenarios are matched by their place: base with base, and so on.
-
-    Of a workbook the inputs in its cells count; its results are worked out from them by the formulas of its
-    bundle, and a formula that somebody edited is listed with its cell.
-
-    Args:
-        side_by_side: read B, a file, in a process of its own meanwhile. As that process imports what this
-            program began with, a script that asks for it needs `if __name__ == "__main__":`.
-
-    Raises:
-        InputError: naming file and field or cell, for what cannot be read.
-
-    Example:
-        mantile.compare(estimate, mantile.estimate(scenario.replace(tp=4))).to_dict()["headlines"]
+    Results of a workbook are worked out from the inputs in its cells by the formulas of its bundle; a formula
+    that somebody edited is listed with its cell.
     """
     if side_by_side and not isinstance(b, Estimate):
         with _reading(b) as other:

@@ -8,7 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 NOT_KNOWN = "not known"
 PIPE_WIDTH = 200  # columns where there is no terminal to ask
@@ -22,10 +22,12 @@ class Look:
     Args:
         form: table, markdown, csv or json.
         quiet: whether notes and progress are left out.
+        told: notes that were told.
     """
 
     form: str = "table"
     quiet: bool = False
+    told: set[str] = field(default_factory=set)
 
 
 _now = Look()
@@ -67,8 +69,9 @@ def text_width() -> int:
 
 
 def note(text: str) -> None:
-    """A note on stderr beside the answer, unless none is wanted."""
-    if not _now.quiet:
+    """A note on stderr beside the answer, once, unless none is wanted."""
+    if not _now.quiet and text not in _now.told:
+        _now.told.add(text)
         say(text)
 
 
