@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 import mantile as mt
 from mantile.cli.application import app
 from mantile.estimates.launch import DoesNotFit
-from mantile.estimates.start import start
+from mantile.estimates.start import _room, start
 
 MODELS = (
     *("llama-3.1-8b", "llama-3.3-70b", "qwen3-32b", "qwen3-8b", "gpt-oss-120b", "gpt-oss-20b"),
@@ -124,3 +124,38 @@ def test_a_length_that_is_stated_and_refused_is_an_error() -> None:
     refused = CliRunner().invoke(app, ["launch", *asked])
     assert refused.exit_code == 1 and "exec" not in refused.stdout
     assert "--max-model-len 131072" in CliRunner().invoke(app, ["launch", *asked, "--anyway"]).stdout
+
+
+def test_three_verdicts() -> None:
+    """Refused only where even more room than is known of is too little; states of slots by blocks."""
+    asked = {"model": "llama-3.1-8b", "accelerator": "rtx-4090", **LOAD}
+    for length, verdict in ((26_112, "starts"), (40_000, "borderline"), (52_224, "refuses")):
+        found = start(mt.estimate(**asked, max_model_len=length))
+        assert found is not None and found.verdict == verdict, length
+    states = {"model": "qwen3.5-27b", "accelerator": "rtx-pro-6000-bw", **LOAD}
+    for fields, verdict in (
+        ({"max_requests": 400}, "starts"),  # 556 were printed as the most, of 0.95 of the memory
+        ({"max_requests": 600}, "borderline"),
+        ({"enforce_eager": "on"}, "starts"),
+    ):
+        found = start(mt.estimate(**states, **fields))
+        assert found is not None and found.verdict == verdict, fields
+
+
+def test_windows_keep_the_tokens_of_a_step() -> None:
+    """gemma-4-31b, 4,096 tokens a step: 6.82 GiB were printed, of 32,768 tokens; windows alone: 3.28."""
+    made = mt.estimate(model="gemma-4-31b", accelerator="h200-sxm", token_budget=4096, **LOAD)
+    room = _room(made, 32_768)
+    assert room.need < 6.82 * 2**30 < room.most
+
+
+def test_a_class_of_long_requests_is_let_in() -> None:
+    """No length is proposed that turns requests of the load away."""
+    classes = [
+        {"name": "chat", "share": 0.9, "input_tokens": 1000, "output_tokens": 100},
+        {"name": "long", "share": 0.1, "input_tokens": 30_000, "output_tokens": 3000},
+    ]
+    made = mt.estimate(model="llama-3.1-8b", accelerator="rtx-4090", concurrency=8, classes=classes)
+    found = start(made)
+    assert found is not None and found.verdict == "refuses"
+    assert all(one.fields.get("max_model_len", 33_000) >= 33_000 for one in found.helps)

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import mantile as mt
 from mantile.answers.start_log import Diagnosis
 from mantile.cli.application import app
-from mantile.measured.start_logs import CAUSES, read_start_log
+from mantile.measured.start_logs import CAUSES, log_text, read_start_log
 
 GIB = 2.0**30
 VLLM = """
@@ -52,7 +52,16 @@ LOGS: dict[str, tuple[str, str, str, str]] = {
         + "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n",
         "rtx-4080",
         "no_cache",
-        "--gpu-memory-utilization 0.93",
+        "",  # 0.93 of 16 GiB is less than the weights alone
+    ),
+    "vllm no cache, with more": (
+        LLAMA_8B
+        + LOADED.format(weights="14.99")
+        + "INFO args: {'gpu_memory_utilization': 0.65}\n"
+        + "ValueError: No available memory for the cache blocks. Try increasing `gpu_memory_utilization`\n",
+        "rtx-4090",
+        "no_cache",
+        "--gpu-memory-utilization 0.68",
     ),
     "vllm slots": (
         VLLM.format(model="Qwen/Qwen3.5-27B", length=262144, tp=1)
@@ -67,7 +76,7 @@ LOGS: dict[str, tuple[str, str, str, str]] = {
         "memory utilization (0.9, 21.28 GiB). Decrease GPU memory utilization\n",
         "rtx-4090",
         "not_free",
-        "--gpu-memory-utilization 0.85",
+        "--gpu-memory-utilization 0.76",  # 18.10 of 23.64 GiB
     ),
     "vllm sampler": (
         LLAMA_8B
@@ -95,7 +104,7 @@ LOGS: dict[str, tuple[str, str, str, str]] = {
         "--mem-fraction-static. Current value: self.server_args.mem_fraction_static=0.6\n",
         "rtx-4090",
         "no_cache",
-        "",
+        "--mem-fraction-static 0.63",
     ),
     "llama.cpp weights": (
         "llama_model_load: general.name str = Llama 3.3 70B Instruct\n"
@@ -175,3 +184,47 @@ def test_the_command(tmp_path: Path) -> None:
     file.write_text("hello\n", encoding="utf-8")
     wrong = CliRunner().invoke(app, ["why", str(file), "--gpu", "rtx-4090"])
     assert isinstance(wrong.exception, mt.InputError) and "no line" in str(wrong.exception)
+
+
+def test_logs_as_they_are() -> None:
+    """Colours, Windows' lines, ranks, several starts, words of other engines, wrong bytes, long lines."""
+    text = LOGS["vllm length"][0]
+    plain = read_start_log(text)
+    coloured = text.replace("max_seq_len=", "max_seq_len=\x1b[0m").replace("took ", "took \x1b[32m")
+    ranks = "".join(f"(Worker_TP{rank} pid=1) {line}\n" for line in text.splitlines() for rank in range(4))
+    started = LLAMA_8B + "INFO Application startup complete.\n" + "INFO GET /health\n" * 1000
+    wrong = log_text(b"\xff" + text.encode())
+    others = (coloured, text.replace("\n", "\r\n"), text * 2, started + text, text + "sglang TRTLLM\n", wrong)
+    for other in (*others, log_text(text.encode("utf-16"))):
+        read = read_start_log(other)
+        assert (read.cause, read.took, read.fields) == (plain.cause, plain.took, plain.fields), other[:100]
+    assert read_start_log(ranks).took == plain.took
+    assert read_start_log(text + "9" * 100_000 + "To serve " * 50_000 + "1.2.3 GiB\n").cause == "length"
+
+
+def test_memory_runs_out_while_it_serves() -> None:
+    text = LLAMA_8B + "INFO Application startup complete.\ntorch.OutOfMemoryError: CUDA out of memory.\n"
+    found = Diagnosis(read_start_log(text), {"accelerator": "rtx-4090"})
+    assert found.log.cause == "serving" and "started" in found.sentence
+    assert found.helps and not any(one.sure for one in found.helps)
+
+
+def test_names_of_cards_and_models() -> None:
+    """A card is known by the driver's name; of what is not known the error says the flag."""
+    text = LOGS["vllm length"][0]
+    assert (
+        Diagnosis(read_start_log(text + "NVIDIA GeForce RTX 4090\n"), {}).made.scenario.accelerator
+        == "rtx-4090"
+    )
+    for log, stated, flag in (
+        (text.replace("Llama-3.1-8B", "Nobody-13B"), {"accelerator": "rtx-4090"}, "--model"),
+        (text + "NVIDIA GeForce RTX 9999\n", {}, "--gpu"),
+    ):
+        with pytest.raises(mt.InputError, match=flag):
+            Diagnosis(read_start_log(log), stated)
+
+
+def test_a_rank_of_sglang_counts_once() -> None:
+    line = "TP{} KV Cache is allocated. #tokens: 1000, K size: 2.00 GB, V size: 2.00 GB\n"
+    text = "sglang server_args=ServerArgs(tp_size=2)\n" + line.format(0) + line.format(1)
+    assert read_start_log(text).took["kv_cache"] == 4 * GIB

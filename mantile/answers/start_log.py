@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from math import floor
 from typing import Any
 
 from mantile.answers.estimate import Answer
@@ -29,21 +31,43 @@ _NO_HELP: Mapping[str, tuple[str, ...]] = {
 }
 """Fields that people change and that do not help, by cause."""
 _FEWER_SLOTS, _LESS, _MORE = 4, 0.05, 0.03  # slots are divided by; shares of memory that are left or taken
+_SLOTS = 64  # to try, where the log does not say how many there are
+_SHARE, _SHARE_BEFORE, _SINCE = 0.92, 0.9, [0, 20]  # of memory that vLLM takes by itself, by release
+_SHARES = {"gpu_memory_utilization": ("vllm",), "mem_fraction_static": ("sglang",)}
 _USUAL = {"input_tokens": 1000, "output_tokens": 256, "concurrency": 1}
 _ENGINES = {"ollama": "llama.cpp"}
 
 
 @dataclass(frozen=True)
 class Helps:
-    """A change that helps: a flag of the engine, and why."""
+    """A change that helps, or that is worth a try: a flag of the engine, and why.
+
+    Args:
+        sure: whether the log or the estimate shows that it helps.
+    """
 
     words: str
     why: str
     fields: Mapping[str, Any]
+    sure: bool = True
 
     def to_dict(self) -> dict[str, Any]:
         """One of `helps` in --json."""
-        return {"words": self.words, "why": self.why, "fields": dict(self.fields)}
+        return {"words": self.words, "why": self.why, "fields": dict(self.fields), "sure": self.sure}
+
+
+def _known(find: Callable[[str], Any], called: str, what: str, flag: str) -> Any:
+    """What the library knows under a name of the log.
+
+    Raises:
+        InputError: where it knows none, with the flag that says what is meant.
+    """
+    try:
+        return find(called)
+    except InputError as error:
+        raise InputError(
+            f"{what} {called!r} of the log is not known; say which it is: {flag} ({error})"
+        ) from error
 
 
 class Diagnosis:
@@ -69,8 +93,10 @@ class Diagnosis:
         if "model" not in fields:
             if not log.model:
                 raise InputError(f"{name}: it does not name the model; state it: --model ID")
-            found = find_model(log.model)
+            found = _known(find_model, log.model, f"{name}: model", "--model ID")
             fields |= {"model": found.id}
+            if str(log.fields.get("kv_dtype", "")).startswith("fp8"):
+                fields = {"kv_dtype": "fp8"} | fields
             if found.weights_dtype and "weights_dtype" not in fields:
                 fields |= {"weights_dtype": found.weights_dtype}
         if "accelerator" not in fields:
@@ -83,7 +109,8 @@ class Diagnosis:
     def _card(self, name: str) -> str:
         if not self.log.card_name:
             raise InputError(f"{name}: it does not name the accelerator; state it: --gpu rtx-4090")
-        return find_accelerator(self.log.card_name).id
+        found = _known(find_accelerator, self.log.card_name, f"{name}: accelerator", "--gpu ID")
+        return str(found.id)
 
     @cached_property
     def answer(self) -> Answer:
@@ -161,8 +188,7 @@ class Diagnosis:
         return tuple(self._helps())
 
     def _helps(self) -> Iterator[Helps]:
-        log = self.log
-        share = float(log.fields.get("gpu_memory_utilization") or _SHARE)
+        log, share, field = self.log, self._share, self._share_field
         less = round(share - _LESS, 2)
         slots = int(log.asked or log.fields.get("max_requests") or 0)
         if log.cause == "length":
@@ -173,19 +199,33 @@ class Diagnosis:
             if needed is None or free is None:
                 return
             if share + _MORE < 1 and needed <= free + _MORE * self._card_bytes:
-                yield self._flag("gpu_memory_utilization", round(share + _MORE, 2), "more of the memory")
+                yield self._flag(field, round(share + _MORE, 2), "more of the memory")
             if needed / 2 <= free and "kv_dtype" not in log.fields:
                 yield self._flag("kv_dtype", "fp8", "half the bytes of a token")
-        elif log.cause == "slots":
-            yield self._flag("max_requests", int(log.longest or 0) or None, "so many states have room")
-        elif log.cause == "not_free":
-            yield self._flag("gpu_memory_utilization", less, "other programs hold the rest")
-        elif log.cause in ("sampler", "capture", "buffers"):
-            fewer = slots // _FEWER_SLOTS if slots else 64
-            yield self._flag("max_requests", fewer, "sampling and graphs are for fewer requests")
-            yield self._flag("gpu_memory_utilization", less, "leaves more beside the cache")
+        elif log.cause == "slots" and log.longest:
+            yield self._flag("max_requests", int(log.longest), "so many states have room")
+        elif log.cause == "not_free" and log.free and log.card_total:
+            left = floor(100 * log.free / log.card_total) / 100
+            yield self._flag(field, left, "as much as is free; other programs hold the rest")
+        elif log.cause in ("sampler", "capture", "buffers", "serving"):
+            fewer = max(1, slots // _FEWER_SLOTS) if slots else _SLOTS
+            yield self._flag("max_requests", fewer, "sampling and graphs are for fewer requests", sure=False)
+            yield self._flag(field, less, "leaves more beside the cache", sure=False)
         elif log.cause == "no_cache" and share + _MORE < 1:
-            yield self._flag("gpu_memory_utilization", round(share + _MORE, 2), "more of the memory")
+            more = round(share + _MORE, 2)
+            if log.took.get(WEIGHTS, 0.0) < more * self._card_bytes:
+                yield self._flag(field, more, "more of the memory", sure=False)
+
+    @property
+    def _share_field(self) -> str:
+        return "mem_fraction_static" if self.log.engine == "sglang" else "gpu_memory_utilization"
+
+    @property
+    def _share(self) -> float:
+        """Of memory that the engine was told to take, or takes by itself."""
+        release = [int(part) for part in re.findall(r"\d+", self.log.release)[:2]]
+        usual = _SHARE if not release or release >= _SINCE else _SHARE_BEFORE
+        return float(self.log.fields.get(self._share_field) or usual)
 
     @property
     def _card_bytes(self) -> float:
@@ -197,24 +237,26 @@ class Diagnosis:
         fields = {} if found is None else {k: v for one in found.helps for k, v in one.fields.items()}
         return fields.get("max_model_len")
 
-    def _flag(self, field: str, value: Any, why: str) -> Helps:
+    def _flag(self, field: str, value: Any, why: str, sure: bool = True) -> Helps:
         """A field as the flag of the engine."""
-        name = self._spelt(field)
-        return Helps(name if value is None else f"{name} {value}", why, {field: value})
+        return Helps(f"{self._spelt(field) or field} {value}", why, {field: value}, sure)
 
-    def _spelt(self, field: str) -> str:
+    def _spelt(self, field: str) -> str | None:
+        """The flag of the engine for a field; None where it has none."""
         table = launch_tables().get(_ENGINES.get(self.log.engine, self.log.engine))
         flags = [] if table is None else table.of_field(field)
         if flags:
             return flags[0].name
         longest = None if table is None or field != "max_model_len" else table.of_fact("longest")
-        return longest.name if longest is not None else f"--{field.replace('_', '-')}"
+        if longest is not None or field not in _SHARES:
+            return None if longest is None else longest.name
+        return None if self.log.engine not in _SHARES[field] else f"--{field.replace('_', '-')}"
 
     @cached_property
     def no_help(self) -> tuple[str, ...]:
         """Flags that people try, and that do not help here."""
         fields = [field for field in _NO_HELP.get(self.log.cause, ()) if field in SCENARIO_FIELDS]
-        return tuple(self._spelt(field) for field in fields)
+        return tuple(flag for field in fields if (flag := self._spelt(field)))
 
     @cached_property
     def ways(self) -> tuple[Way, ...]:
@@ -237,6 +279,3 @@ class Diagnosis:
             "no_help": list(self.no_help),
             "remedies": [way.to_dict() for way in self.ways],
         }
-
-
-_SHARE = 0.9  # of memory that vLLM takes unless it is told, up to 0.19; 0.92 since

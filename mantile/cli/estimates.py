@@ -345,10 +345,13 @@ def why(
     from mantile.cli.asked import asked
     from mantile.cli.output.tables import print_json
     from mantile.cli.output.why_log import print_diagnosis
-    from mantile.library.documents import read_text
-    from mantile.measured.start_logs import read_start_log
+    from mantile.library.errors import InputError
+    from mantile.measured.start_logs import log_text, read_start_log
 
-    text = sys.stdin.read() if log == "-" else read_text(Path(log))
+    try:
+        text = log_text(sys.stdin.buffer.read() if log == "-" else Path(log).read_bytes())
+    except OSError as error:
+        raise InputError(f"{log}: {error.strerror or error}") from error
     name = "log" if log == "-" else log
     found = Diagnosis(read_start_log(text, name), asked({}, flags), name)
     if as_json:

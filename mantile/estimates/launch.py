@@ -323,11 +323,12 @@ def _that_starts(estimate: Estimate, anyway: bool) -> tuple[Estimate, dict[str, 
     for _ in range(_HELPS):
         if found is None or found.verdict == "starts":
             return estimate, stated
-        own = set(found.helps[0].fields) if found.helps else set()
-        if not own or own & {*stated, *estimate.columns[0].given}:
+        fixed = {*stated, *estimate.columns[0].given}
+        helps = next((one for one in found.helps if not fixed & set(one.fields)), None)
+        if helps is None:
             break
-        estimate = estimate.again(estimate.scenario.replace(**found.helps[0].fields))
-        stated |= dict.fromkeys(own, found.message)
+        estimate = estimate.again(estimate.scenario.replace(**helps.fields))
+        stated |= dict.fromkeys(helps.fields, found.message)
         found = start(estimate)
     if found is not None and found.verdict == "refuses" and not anyway:
         error = {"code": REFUSES_TO_START, "message": found.message, "left": 1.0, "right": 0.0}
@@ -364,7 +365,12 @@ def _beside_cpu(estimate: Estimate) -> Server:
     server = _server(estimate.again(scenario), "")
     on_card, below = card["layers"], host["layers"]
     flags = [
-        Said(layers_flag.name, "99" if not below else str(on_card), "devices", table.source(layers_flag))
+        Said(
+            layers_flag.name,
+            str(on_card if below else max(99, on_card + 1)),
+            "devices",
+            table.source(layers_flag),
+        )
     ]
     if card.get("experts_away"):
         name, count = "--n-cpu-moe", below + card["experts_away"]  # counted from the first layer of the model

@@ -33,10 +33,11 @@ CAUSES: Mapping[str, str] = {
     "buffers": "there is no room for buffers of a step",
     "host": "the main memory is too small",
     "memory": "the accelerator is out of memory",
+    "serving": "it started, and ran out of memory later, while it served",
 }
 """Why an engine stopped, by code, in words."""
 
-_SIZE = r"(?P<s>[\d.]+)\s*(?P<u>[KMG]i?B)"
+_SIZE = r"\b(?P<s>\d[\d,]*(?:\.\d+)?)\s*(?P<u>[KMG]i?B)"
 _MARKS = (
     ("ollama", r"\bollama\b"),
     ("sglang", r"\bsglang\b|server_args=ServerArgs"),
@@ -44,7 +45,14 @@ _MARKS = (
     ("vllm", r"\bvllm\b|vLLM|EngineCore"),
     ("llama.cpp", r"llama[-_]server|llama_model_load|llama_kv_cache|ggml_|load_tensors:|llama_context"),
 )
-"""Words by which the engine of a log is known, the most particular first."""
+"""Words by which the engine of a log is known: that which comes first, but for Ollama, which runs another."""
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_OTHER_RANK = re.compile(r"\bTP[1-9]\d*\b")  # of SGLang: every rank prints its own
+_STARTED = re.compile(r"Application startup complete|ready to roll|server is listening on")
+_AGAIN = re.compile(r"vLLM API server version|server_args=ServerArgs|TensorRT-LLM version|^build: \d")
+_AFTER = ("out of memory", "OutOfMemory", "version", "server_args=", "build: ")
+"""Of what a server prints once it has started, lines with none of these words say nothing here."""
+_LONGEST_LINE = 20_000
 _STAGES = (
     ("capture", r"[Cc]apturing (?:CUDA|cuda) graphs?|Capture cuda graph begin"),
     (
@@ -66,15 +74,14 @@ class StartLog:
         took: bytes of one accelerator by weights, kv_cache, graphs and other, and kv_tokens.
         card_name: of the accelerator; card_total its bytes.
         cause: why it stopped, of CAUSES; empty where it started.
-        asked, needed, longest, tried: what the error names: tokens or slots that were asked for, bytes of one
-            request, tokens or slots that have room, bytes that were not there.
+        asked, needed, longest, free: what the error names: tokens or slots that were asked for, bytes of one
+            request, tokens or slots that have room, bytes that were free before the start.
         said: the line of the error.
     """
 
     engine: str
     release: str = ""
     model: str = ""
-    quantisation: str = ""
     fields: Mapping[str, Any] = field(default_factory=dict)
     took: Mapping[str, float] = field(default_factory=dict)
     card_name: str = ""
@@ -83,7 +90,7 @@ class StartLog:
     asked: float | None = None
     needed: float | None = None
     longest: float | None = None
-    tried: float | None = None
+    free: float | None = None
     said: str = ""
 
 
@@ -99,28 +106,64 @@ def read_start_log(text: str, name: str = "log") -> StartLog:
     Example:
         read_start_log("vLLM API server version 0.11.0 ... Model loading took 14.99 GiB").took["weights"]
     """
-    engine = next((engine for engine, mark in _MARKS if re.search(mark, text)), None)
+    engine = _engine(text)
     if engine is None:
         raise InputError(
             f"{name}: no line of it is of an engine that is known; expected the log of vLLM, SGLang, "
             "TensorRT-LLM, llama.cpp or Ollama from its start on"
         )
-    found = {"fields": {}, "took": {}}  # type: dict[str, Any]
+    found = _nothing()
+    stage, started = "", False
     for line in text.splitlines():
+        if started and not any(word in line for word in _AFTER):
+            continue
+        line = _COLOUR.sub("", line[:_LONGEST_LINE])
+        if _AGAIN.search(line) and (started or found.get("cause")):
+            found, stage, started = _nothing(), "", False  # the last start counts
+        if started:
+            if "cause" not in found and re.search("out of memory|OutOfMemory", line):
+                found |= {"cause": "serving", "said": _short(line)}
+            continue
+        started = "cause" not in found and _STARTED.search(line) is not None
+        if "cause" not in found:
+            stage = next((name for name, pattern in _STAGES if re.search(pattern, line)), stage)
         for what, match in _matches(engine, line):
             _take(found, what, match, line)
     cause = found.pop("cause", "")
     if cause == "memory":
-        cause = _stage(text, engine, found) or cause
+        cause = _stage(stage, found["took"]) or cause
     return StartLog(engine=engine, cause=cause, **found)
+
+
+def log_text(data: bytes) -> str:
+    """The text of a log: wrong bytes are replaced; Windows' own files have two bytes a letter."""
+    wide = data[:2] in (b"\xff\xfe", b"\xfe\xff")
+    return data.decode("utf-16" if wide else "utf-8", errors="replace")
+
+
+def _engine(text: str) -> str | None:
+    """The engine whose words come first; None where there are none."""
+    first = {engine: match.start() for engine, mark in _MARKS if (match := re.search(mark, text))}
+    return "ollama" if "ollama" in first else min(first, key=lambda engine: first[engine], default=None)
+
+
+def _nothing() -> dict[str, Any]:
+    return {"fields": {}, "took": {}}
+
+
+def _short(line: str) -> str:
+    return " ".join(line.split())[:300]
 
 
 def _matches(engine: str, line: str) -> Iterator[tuple[str, re.Match[str]]]:
     for of, what, pattern in _patterns():
         if of in ("any", engine) or (engine == "ollama" and of == "llama.cpp"):
-            match = pattern.search(line)
-            if match is not None:
-                yield what, match
+            if not what.startswith("sum."):
+                match = pattern.search(line)
+                if match is not None:
+                    yield what, match
+            elif not _OTHER_RANK.search(line):
+                yield from ((what, match) for match in pattern.finditer(line))
 
 
 @cache
@@ -147,7 +190,7 @@ def _take(found: dict[str, Any], what: str, match: re.Match[str], line: str) -> 
     took = found["took"]
     if kind == "error":
         if found.get("cause", "memory") == "memory":
-            found["cause"], found["said"] = rest, " ".join(line.split())[:300]
+            found["cause"], found["said"] = rest, _short(line)
         if value is not None:
             found["asked"] = value
     elif kind == "field":
@@ -166,20 +209,11 @@ def _take(found: dict[str, Any], what: str, match: re.Match[str], line: str) -> 
 
 _FIRST = ("release", "model", "card_name")
 """What a log says several times, of which the first counts; of others the last."""
-_LAST = ("quantisation", "card_total", "needed", "longest", "tried")
+_LAST = ("card_total", "needed", "longest", "free")
 
 
-def _stage(text: str, engine: str, found: Mapping[str, Any]) -> str:
+def _stage(stage: str, took: Mapping[str, float]) -> str:
     """What was going on when the accelerator ran out of memory; empty where the log does not tell."""
-    before = text[: text.find(str(found.get("said", ""))[:40]) if found.get("said") else len(text)]
-    last = {stage: before.rfind(match[-1]) for stage, match in _seen(before)}
-    if WEIGHTS in found["took"] and "capture" not in last:
-        return "buffers" if CACHE not in found["took"] else "capture"
-    return max(last, key=lambda stage: last[stage]) if last else ""
-
-
-def _seen(text: str) -> Iterator[tuple[str, list[str]]]:
-    for stage, pattern in _STAGES:
-        match = re.findall(pattern, text)
-        if match:
-            yield stage, match
+    if WEIGHTS in took and stage != "capture":
+        return "capture" if CACHE in took else "buffers"
+    return stage

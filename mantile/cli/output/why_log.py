@@ -42,8 +42,10 @@ def print_diagnosis(found: Diagnosis) -> None:
     console.print()
     if found.no_help:
         print_fact(console, "No help", ", ".join(found.no_help))
-    for place, one in enumerate(found.helps):
-        print_fact(console, "" if place else "Helps", f"{one.words}: {one.why}")
+    for title, sure in (("Helps", True), ("Try", False)):
+        helps = [one for one in found.helps if one.sure == sure]
+        for place, one in enumerate(helps):
+            print_fact(console, "" if place else title, f"{one.words}: {one.why}")
     for place, way in enumerate(found.ways[:_MOST_WAYS]):
         speed = "" if way.speed is None else f": {number(way.speed)} tokens/s"
         print_fact(console, "" if place else "Or", f"{way.words}{speed}")
