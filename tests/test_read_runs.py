@@ -618,7 +618,7 @@ def test_a_broken_archive_does_not_take_the_other_files_with_it(tmp_path: Path) 
     data = bytearray(path.read_bytes())
     data[60:90] = b"\xff" * 30
     path.write_bytes(data)
-    with pytest.raises(InputError, match="bad.zip: not an archive that can be read"):
+    with pytest.raises(InputError, match=r"bad\.zip: not an archive that can be read"):
         read_runs(path)
     good, bad = read_runs(tmp_path / "good.json", path)
     assert len(good.runs) == 1 and not bad.runs and "not an archive" in bad.rejected[0][1]
@@ -645,3 +645,30 @@ def test_a_table_that_measured_wrote_is_the_same_load(tmp_path: Path) -> None:
         for field in ("input_tokens", "output_tokens", "prompts_per_slot"):
             assert getattr(before, field) == getattr(after, field), (name, field)
         assert after.length_range_ratio == (before.length_range_ratio or pytest.approx(0.2))
+
+
+def test_multipliers_are_fitted_to_what_flags_state_as_well(tmp_path: Path) -> None:
+    """A file that names no accelerator is read with the one that is stated."""
+    path = tmp_path / "vllm.json"
+    path.write_text(json.dumps(VLLM))
+    line = ["calibrate", str(path), "--multipliers", "-o", str(tmp_path / "c.yaml")]
+    assert "not stated: accelerator" in str(CliRunner().invoke(app, line).exception)
+    shown = CliRunner().invoke(app, [*line, "--gpu", "h100", "--tp", "2", "--weights-dtype", "bf16"])
+    assert "not stated" not in shown.output + str(shown.exception)
+
+
+def test_a_rate_of_several_engines_is_no_sum(tmp_path: Path) -> None:
+    """Of two data-parallel ranks tokens are added up; a share, a length of drafts and a cache are not."""
+    lines = [
+        'sglang:num_running_reqs{dp_rank="%d"} 1',
+        'sglang:time_to_first_token_seconds_sum{dp_rank="%d"} 4',
+        'sglang:time_to_first_token_seconds_count{dp_rank="%d"} 8',
+        'sglang:generation_tokens_total{dp_rank="%d"} 800',
+        'sglang:num_requests_total{dp_rank="%d"} 8',
+        'sglang:cache_hit_rate{dp_rank="%d"} 0.75',
+        'sglang:max_total_num_tokens{dp_rank="%d"} 50000',
+    ]
+    run = one(tmp_path, "\n".join(line % rank for rank in (0, 1) for line in lines) + "\n")
+    assert (run.fields["prefix_hit_rate"], run.metrics["kv_tokens"]) == (0.75, 50_000)
+    assert (run.fields["completed"], run.fields["output_tokens"]) == (16, 100)
+    assert run.metrics["ttft_s"] == 0.5

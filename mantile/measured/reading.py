@@ -452,7 +452,7 @@ def _devices(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     if groups and groups > 1:
         over = given.get("attention_over_ranks") and ranks and ranks % groups == 0
         given |= {"tp": ranks // groups, "attention_dp": groups} if over and ranks else {"dp": groups}
-    if form.id != "inferencex":
+    if form.rows != "inferencex":
         return
     apart = str(given.pop("apart", "")).lower() == "true"
     for name in ("attention_dp", "prefill_attention_dp", "decode_attention_dp"):
