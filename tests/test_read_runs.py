@@ -389,7 +389,14 @@ def test_lines_of_clients(line: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"), [("curl x", "vllm bench serve"), ("vllm bench serve --num-prompts x", "number")]
+    ("line", "words"),
+    [
+        ("curl x", "vllm bench serve"),
+        ("vllm bench serve --num-prompts x", "number"),
+        ("vllm bench serve --num-prompts inf", "whole number"),
+        ("guidellm benchmark --rate-type concurrent --rate inf", "whole number"),
+        ("guidellm run --profile kind=concurrent,streams=1.2.3", "number"),
+    ],
 )
 def test_lines_of_clients_that_are_wrong(line: str, words: str) -> None:
     with pytest.raises(InputError, match=f"client line.*{words}"):
@@ -672,3 +679,19 @@ def test_a_rate_of_several_engines_is_no_sum(tmp_path: Path) -> None:
     assert (run.fields["prefix_hit_rate"], run.metrics["kv_tokens"]) == (0.75, 50_000)
     assert (run.fields["completed"], run.fields["output_tokens"]) == (16, 100)
     assert run.metrics["ttft_s"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("RedHatAI/Llama-3.1-8B-Instruct-FP8", "fp8"),
+        ("openai/gpt-oss-120b", "mxfp4"),
+        ("Qwen/Qwen3-32B", None),
+    ],
+)
+def test_the_name_of_a_checkpoint_says_its_data_type(name: str, word: str | None, tmp_path: Path) -> None:
+    """A flag goes before it; weights in 16 bits may have been quantised by the server."""
+    run = one(tmp_path, VLLM | {"model_id": name})
+    assert run.fields.get("weights_dtype") == word and ("--weights-dtype" in run.excluded) == (word is None)
+    stating = one(tmp_path, VLLM | {"model_id": name}, weights_dtype="bf16")
+    assert stating.fields["weights_dtype"] == "bf16"

@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -18,12 +19,13 @@ from mantile.library.brief import Brief
 from mantile.library.clock import Clock
 from mantile.library.documents import MAX_BYTES, read_text
 from mantile.library.errors import InputError, quoted
+from mantile.library.models import known_models
 from mantile.measured.clients import recipes
 from mantile.measured.forms import LARGEST, Cells, Form, cells_of, form_of
 from mantile.measured.metric_columns import why_unread
 from mantile.measured.recipes import ClientFlags
 from mantile.measured.runs import Metrics
-from mantile.measured.spellings import find_accelerator
+from mantile.measured.spellings import find_accelerator, find_model
 from mantile.measured.syntax import records_of, syntax_of
 
 MOST_FILES = 10_000  # of one folder or archive
@@ -324,6 +326,7 @@ def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredR
         given |= {name: value} if counts else {}
     given = {key: value for key, value in lines.items() if value is not None} | given
     _require_numbers(given, notes)
+    _stored(given, notes)
     for step in (_load, _lengths, _single_stream, _devices, _rates, _waits):
         step(given, form, notes)
     assumed = {name: word for name, word in form.assumes.items() if given.get(name) is None}
@@ -348,6 +351,18 @@ def _require_numbers(given: dict[str, Any], notes: list[str]) -> None:
         elif value == 0 and name not in _MAY_BE_0:
             given[name] = None
             notes += [f"{name} is 0 in the file: not measured"] if name in FIGURES else []
+
+
+def _stored(given: dict[str, Any], notes: list[str]) -> None:
+    """The data type that the name of a checkpoint says; a server may quantise what is stored in 16 bits."""
+    if given.get("weights_dtype") is not None or not given.get("model"):
+        return
+    with suppress(InputError):
+        found = find_model(str(given["model"]))
+        word = found.weights_dtype or known_models().stored[found.id]
+        if word not in ("bf16", "fp16"):
+            given["weights_dtype"] = word
+            notes.append(f"weights in {word}: as the checkpoint of that name has them")
 
 
 def _known_chip(name: str) -> bool:

@@ -256,8 +256,11 @@ def _labelled(text: str) -> Iterator[Row]:
 
 
 def _metrics(text: str) -> Row:
-    """A page of Prometheus: counters are sums over engines, other figures means of them; of histograms also
-    `.mean` and `.count`, of figures that labels hold `name.label`. The prefix before the name is left out: vllm:x is x."""
+    """A page of Prometheus: counters are sums over engines, other figures means of them.
+
+    Of histograms also `.mean` and `.count`, of figures that labels hold `name.label`. The prefix before the
+    name is left out: vllm:x is x.
+    """
     found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
     cells: dict[str, Any] = {}
     columns: dict[str, str] = {}
