@@ -389,7 +389,14 @@ def test_lines_of_clients(line: str, expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"), [("curl x", "vllm bench serve"), ("vllm bench serve --num-prompts x", "number")]
+    ("line", "words"),
+    [
+        ("curl x", "vllm bench serve"),
+        ("vllm bench serve --num-prompts x", "number"),
+        ("vllm bench serve --num-prompts inf", "whole number"),
+        ("guidellm benchmark --rate-type concurrent --rate inf", "whole number"),
+        ("guidellm run --profile kind=concurrent,streams=1.2.3", "number"),
+    ],
 )
 def test_lines_of_clients_that_are_wrong(line: str, words: str) -> None:
     with pytest.raises(InputError, match=f"client line.*{words}"):
@@ -563,3 +570,128 @@ def test_words_where_numbers_are_expected(tmp_path: Path) -> None:
     assert run.metrics["output_tokens_per_s"] == 600 and run.fields["concurrency"] == 64
     traced = one(tmp_path, SGLANG | {"request_rate": "trace", "max_concurrency": None, "concurrency": None})
     assert "concurrency" not in traced.fields and "request_rate (--" in traced.excluded
+
+
+# --- figures that nobody measured, and files that are broken ------------------------------------------------
+
+
+def test_a_number_is_never_made_of_something_else(tmp_path: Path) -> None:
+    """Yes is no 1, a cap of 0 is none, and a number too large for a float is no traceback."""
+    run = one(tmp_path, VLLM | {"mean_tpot_ms": True, "mean_ttft_ms": 10**400, "tensor_parallel_size": 0})
+    assert not {"tpot_s", "ttft_s"} & run.metrics.keys() and "tp" not in run.fields
+    assert run.to_dict()["tp"] is None and "tp (--tp)" in run.excluded
+    uncapped = one(tmp_path, VLLM | {"max_concurrency": 0, "request_rate": 2.0})
+    assert "concurrency" not in uncapped.fields and uncapped.fields["request_rate"] == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "figure"),
+    [
+        (VLLM_TEXT.replace("6.5", "6,25"), "6,25"),
+        (VLLM_TEXT.replace("600.0", "1.600,5"), "1.600,5"),
+        (LLAMA_MD.replace("10000.0", "10000,0"), "10000,0"),
+    ],
+)
+def test_decimal_commas_are_refused(text: str, figure: str, tmp_path: Path) -> None:
+    """6.250 and 6,250 beside one could be 6.25 or 6250: the record is refused, and says why."""
+    try:
+        rejected = [reason for _, reason in read(tmp_path, text).rejected]
+    except InputError as error:
+        rejected = [str(error)]
+    assert len(rejected) == 1 and f"{figure}: a decimal comma; expected a decimal point" in rejected[0]
+    grouped = one(tmp_path, VLLM_TEXT.replace("600.0", "1,600.5"))
+    assert grouped.metrics["output_tokens_per_s"] == 1600.5
+
+
+def test_what_a_file_says_goes_before_a_flag_in_predictions_too(tmp_path: Path) -> None:
+    """measured and reconcile take the same data type: that of the file."""
+    text = json.dumps(
+        TRTLLM | {"engine": TRTLLM["engine"] | {"model": "Qwen/Qwen3-32B", "quantization": "FP8"}}
+    )
+    text = text.replace("avg_input_length", 'avg_output_length": 90, "avg_input_length')
+    run = one(tmp_path, text, accelerator="h100", weights_dtype="bf16", concurrency=4)
+    assert run.fields["weights_dtype"].lower() == "fp8"
+    beside = stated(accelerator="h100", weights_dtype="bf16", concurrency=4)
+    (measured,) = load_measurements(tmp_path / "x.log", beside=beside).runs
+    assert measured.weights_dtype == "fp8"
+
+
+def test_a_broken_archive_does_not_take_the_other_files_with_it(tmp_path: Path) -> None:
+    """It is named with its reason; alone it is an error."""
+    (tmp_path / "good.json").write_text(json.dumps(VLLM))
+    path = tmp_path / "bad.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("a.json", json.dumps(VLLM) * 50)
+    data = bytearray(path.read_bytes())
+    data[60:90] = b"\xff" * 30
+    path.write_bytes(data)
+    with pytest.raises(InputError, match=r"bad\.zip: not an archive that can be read"):
+        read_runs(path)
+    good, bad = read_runs(tmp_path / "good.json", path)
+    assert len(good.runs) == 1 and not bad.runs and "not an archive" in bad.rejected[0][1]
+
+
+def test_a_table_that_measured_wrote_is_the_same_load(tmp_path: Path) -> None:
+    """How lengths are drawn and prompts a slot are read back; the lengths are means already, whatever the
+    name of the file says of a benchmark."""
+    ratio = VLLM | {"random_range_ratio": 0.2}
+    (tmp_path / "InferenceX.json").write_text(json.dumps([INFERENCEX | {"disagg": False}]))
+    (tmp_path / "vllm.json").write_text(json.dumps(ratio))
+    client = "vllm bench serve --random-input-len 1024 --random-range-ratio 0.2"
+    flags = ["--gpu", "h100", "--tp", "2", "--weights-dtype", "bf16", "--engine", "vllm"]
+    for name, told in (("vllm.json", {"client": client}), ("InferenceX.json", {})):
+        table = tmp_path / "all.csv"
+        lines = [part for key, line in told.items() for part in (f"--{key}", line)]
+        shown = CliRunner().invoke(app, ["measured", str(tmp_path / name), *flags, *lines, "-o", str(table)])
+        assert shown.exit_code == 0, shown.output
+        beside = stated(**told, accelerator="h100", tp=2, weights_dtype="bf16", framework="vllm")
+        before, after = (
+            load_measurements(path, beside=stated_or_none).runs[0]
+            for path, stated_or_none in ((tmp_path / name, beside), (table, None))
+        )
+        for field in ("input_tokens", "output_tokens", "prompts_per_slot"):
+            assert getattr(before, field) == getattr(after, field), (name, field)
+        assert after.length_range_ratio == (before.length_range_ratio or pytest.approx(0.2))
+
+
+def test_multipliers_are_fitted_to_what_flags_state_as_well(tmp_path: Path) -> None:
+    """A file that names no accelerator is read with the one that is stated."""
+    path = tmp_path / "vllm.json"
+    path.write_text(json.dumps(VLLM))
+    line = ["calibrate", str(path), "--multipliers", "-o", str(tmp_path / "c.yaml")]
+    assert "not stated: accelerator" in str(CliRunner().invoke(app, line).exception)
+    shown = CliRunner().invoke(app, [*line, "--gpu", "h100", "--tp", "2", "--weights-dtype", "bf16"])
+    assert "not stated" not in shown.output + str(shown.exception)
+
+
+def test_a_rate_of_several_engines_is_no_sum(tmp_path: Path) -> None:
+    """Of two data-parallel ranks tokens are added up; a share, a length of drafts and a cache are not."""
+    lines = [
+        'sglang:num_running_reqs{dp_rank="%d"} 1',
+        'sglang:time_to_first_token_seconds_sum{dp_rank="%d"} 4',
+        'sglang:time_to_first_token_seconds_count{dp_rank="%d"} 8',
+        'sglang:generation_tokens_total{dp_rank="%d"} 800',
+        'sglang:num_requests_total{dp_rank="%d"} 8',
+        'sglang:cache_hit_rate{dp_rank="%d"} 0.75',
+        'sglang:max_total_num_tokens{dp_rank="%d"} 50000',
+    ]
+    run = one(tmp_path, "\n".join(line % rank for rank in (0, 1) for line in lines) + "\n")
+    assert (run.fields["prefix_hit_rate"], run.metrics["kv_tokens"]) == (0.75, 50_000)
+    assert (run.fields["completed"], run.fields["output_tokens"]) == (16, 100)
+    assert run.metrics["ttft_s"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("RedHatAI/Llama-3.1-8B-Instruct-FP8", "fp8"),
+        ("openai/gpt-oss-120b", "mxfp4"),
+        ("Qwen/Qwen3-32B", None),
+    ],
+)
+def test_the_name_of_a_checkpoint_says_its_data_type(name: str, word: str | None, tmp_path: Path) -> None:
+    """A flag goes before it; weights in 16 bits may have been quantised by the server."""
+    run = one(tmp_path, VLLM | {"model_id": name})
+    assert run.fields.get("weights_dtype") == word and ("--weights-dtype" in run.excluded) == (word is None)
+    stating = one(tmp_path, VLLM | {"model_id": name}, weights_dtype="bf16")
+    assert stating.fields["weights_dtype"] == "bf16"

@@ -7,46 +7,38 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from mantile.cli.asked import with_own
 from mantile.library.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Sequence
+
+    from mantile.library.profiles import Library
+    from mantile.measured.runs import Run
 
 
-def write_correction(
-    path: Path,
-    conditions: list[str],
-    profiles: tuple[str, ...],
-    output: Path,
-    keys: Mapping[bytes, str] | None,
-    as_json: bool,
-) -> None:
-    """Write multipliers of results, for `correction` of a scenario; none where no metric gets better.
-
-    Args:
-        path, conditions: of the measured runs.
-        keys: one of which has to have signed each record.
-    """
+def require_new(output: Path) -> None:
+    """Refuse a name that no new file of multipliers can have, before anything is worked out."""
     if output.suffix not in (".yaml", ".yml") or not output.parent.is_dir():
         raise InputError(f"{output}: expected a file name that ends in .yaml, in a folder that there is")
     if output.exists():
         raise InputError(f"{output}: there is such a file already; it is never overwritten: expected another")
+
+
+def write_correction(runs: Sequence[Run], library: Library, source: str, output: Path, as_json: bool) -> None:
+    """Write multipliers of results, for `correction` of a scenario; none where no metric gets better.
+
+    Args:
+        source: what the runs are called.
+    """
     from mantile.cli.output.correct import print_learned
     from mantile.cli.output.runs import progress
-    from mantile.cli.output.tables import print_json, working
+    from mantile.cli.output.tables import print_json
     from mantile.library.dump import dump_yaml
     from mantile.library.files import replacing
-    from mantile.library.profiles import load_library
     from mantile.measured.correct import learn
-    from mantile.measured.load import load_measurements
-    from mantile.measured.select import select_runs
 
-    with working(f"reading {path.name}"):
-        runs = select_runs(load_measurements(path, keys).runs, conditions, str(path))
-        library = with_own(load_library(profiles), (run.accelerator for run in runs))
     with progress("fitting", None) as step:
-        learned = learn(runs, library, output.stem[:60], path.name, progress=step)
+        learned = learn(runs, library, output.stem[:60], source, progress=step)
     if learned.correction is not None:
         data = learned.correction.model_dump(mode="json", exclude_none=True)
         with replacing(output, overwrite=False) as temporary:

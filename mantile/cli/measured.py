@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mantile.measured.cross_validation import LeftOut
     from mantile.measured.gates import Gate, Passed
     from mantile.measured.reconcile import Reconciliation
-    from mantile.measured.runs import RejectedRun, Run
+    from mantile.measured.runs import Measurements, RejectedRun, Run
 
 MeasurementsArgument = Annotated[
     list[str],
@@ -222,17 +222,9 @@ def reconcile(
         return
     from mantile.cli.output.runs import print_reconciliation, progress
     from mantile.cli.output.tables import print_json, working
-    from mantile.library.profiles import load_library
     from mantile.measured import reconcile as comparison
-    from mantile.measured.load import load_measurements
-    from mantile.measured.select import select_runs
 
-    stated = stated_of(beside)
-    with working(f"reading {path.name}"):
-        measured = load_measurements(path, trusted_keys(trusted), beside=stated)
-        runs = select_runs(measured.runs, conditions, str(path))
-        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
-    _require_use(profile or (), library, runs, path)
+    measured, runs, library = _loaded(path, conditions, trusted, profile or (), beside)
     changes = dict(replaced_figure(text) for text in override or ())
     graphs = {(run.model, run.scenario().disaggregated) for run in runs}
     with progress("predicting", len(graphs)) as step:
@@ -348,10 +340,12 @@ def calibrate(
             raise InputError(
                 "--factor, --cross-validate, --spread and --loss are of factors; leave --multipliers out"
             )
-        from mantile.cli.correct import write_correction
+        from mantile.cli.correct import require_new, write_correction
 
         file = Path("correction.yaml") if output == _FOLDER else output
-        write_correction(path, conditions, tuple(profile or ()), file, trusted_keys(trusted), as_json)
+        require_new(file)
+        _, runs, library = _loaded(path, conditions, trusted, profile or (), beside)
+        write_correction(runs, library, path.name, file, as_json)
         return
     if path.suffix.lower() == ".xlsx":  # measurements typed into a workbook
         if conditions or cross_validate or profile or trusted or beside:
@@ -367,19 +361,12 @@ def calibrate(
     from mantile.library.dump import write_profiles
     from mantile.library.profiles import load_library
     from mantile.measured import calibrate as calibration
-    from mantile.measured.load import load_measurements
     from mantile.measured.match import match_runs
     from mantile.measured.profile_versions import FittedFactor
-    from mantile.measured.select import select_runs
 
     leave_out = [_left_out(text) for text in cross_validate or ()]
     factors = [FittedFactor.parse(text) for text in factor or ()]
-    stated = stated_of(beside)
-    with working(f"reading {path.name}"):
-        measured = load_measurements(path, trusted_keys(trusted), beside=stated)
-        runs = select_runs(measured.runs, conditions, str(path))
-        library = with_own(load_library(tuple(profile or ())), (run.accelerator for run in runs))
-    _require_use(profile or (), library, runs, path)
+    measured, runs, library = _loaded(path, conditions, trusted, profile or (), beside)
     with progress("calibrating", None) as step:
         matched = match_runs(runs, library, step).possible()
         if not matched.runs:
@@ -437,6 +424,28 @@ def _show(
     else:
         print_calibration(fitted.to_dict(), rejected, files)
         print_unused(unused)
+
+
+def _loaded(
+    path: Path,
+    conditions: list[str],
+    trusted: Path | None,
+    profiles: Sequence[str],
+    beside: dict[str, Any],
+) -> tuple[Measurements, list[Run], Library]:
+    """What a file holds, the runs of it for which the conditions hold, and the library with their chips."""
+    from mantile.cli.output.tables import working
+    from mantile.library.profiles import load_library
+    from mantile.measured.load import load_measurements
+    from mantile.measured.select import select_runs
+
+    stated = stated_of(beside)
+    with working(f"reading {path.name}"):
+        measured = load_measurements(path, trusted_keys(trusted), beside=stated)
+        runs = select_runs(measured.runs, conditions, str(path))
+        library = with_own(load_library(tuple(profiles)), (run.accelerator for run in runs))
+    _require_use(profiles, library, runs, path)
+    return measured, runs, library
 
 
 def trusted_keys(trusted: Path | None) -> dict[bytes, str] | None:

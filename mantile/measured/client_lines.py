@@ -83,16 +83,23 @@ def _flags(tool: ClientTool, words: list[str]) -> list[tuple[str, Any]]:
         if field not in (*_WHOLE, *_REAL):
             found.append((field, text))
             continue
-        try:
-            number = float(text)
-        except ValueError:
-            number = float("nan")
-        if not number >= (-1 if field == "concurrency" else 0) or (field in _WHOLE and number != int(number)):
-            raise InputError(f"client line: {flag} {text}: expected a number")
+        number = _number(flag, text, -1 if field == "concurrency" else 0)
+        if field in _WHOLE and not number.is_integer():
+            raise InputError(f"client line: {flag} {text}: expected a whole number")
         if field == "concurrency" and number <= 0:
             continue  # all at once
         found.append((field, int(number) if field in _WHOLE else number))
     return found
+
+
+def _number(flag: str, text: str, least: float = 0) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = float("nan")
+    if not number >= least:
+        raise InputError(f"client line: {flag} {text}: expected a number")
+    return number
 
 
 def _value(words: list[str], flag: str | None) -> str | None:
@@ -112,10 +119,12 @@ def _of_guidellm(given: dict[str, Any]) -> dict[str, Any]:
         given[{"prompt_tokens": "input_tokens_asked"}.get(name, "output_tokens_asked")] = int(tokens)
     kind, rate = given.pop("rate_type", None), given.pop("rate", None)
     if profile := _STREAMS.search(str(given.pop("profile", ""))):
-        kind, rate = profile[1], float(profile[3]) if profile[3] else None
+        kind, rate = profile[1], _number("--profile", profile[3]) if profile[3] else None
     if kind == "synchronous":
         given["concurrency"] = 1
-    elif kind == "concurrent" and rate is not None:
+    elif kind == "concurrent" and rate:
+        if not float(rate).is_integer():
+            raise InputError(f"client line: {rate:g} streams: expected a whole number")
         given["concurrency"] = int(rate)
     elif kind in ("constant", "poisson") and rate is not None:
         given["request_rate"] = rate

@@ -21,7 +21,6 @@ Record = dict[str, Any]
 
 _Form = tuple[str, float, Record, str]
 UPPER_FIFTH = "lengths are drawn from 0.8 to 1 of what is stated: 0.9 of it on average"
-UNSTATED = "lengths are taken as means; how they were drawn is not stated"
 _LENGTHS: tuple[_Form, ...] = (
     (r"uniform\[0\.8", 0.9, {}, UPPER_FIFTH),
     (r"0\.8-1", 1, {}, "lengths are drawn from an upper fifth; their means are stated"),
@@ -87,10 +86,12 @@ def lengths(record: Record, client: ClientFlags, notes: list[str]) -> Record:
     words = str(record.get("len_sampling") or "").lower()
     if not words and client.drawn_from:
         words = "uniform[0.8"
-    unstated: _Form = ("", 1, {}, UNSTATED)
+    unstated: _Form = ("", 1, {}, "lengths are taken as means; how they were drawn is not stated")
     forms = (form for form in _LENGTHS if words and re.search(form[0], words))
     _, share, fields, note = next(forms, unstated)
-    notes.append(note)
+    if record.get("length_range_ratio") not in ("", None):
+        share, fields, note = 1, {"length_range_ratio": record["length_range_ratio"]}, ""
+    notes += [note] if note else []
     return {
         "input_tokens": max(1, round(share * float(record["isl"]))),
         "output_tokens": max(1, round(share * float(record["osl"]))),
@@ -106,6 +107,8 @@ def prompts(record: Record, client: ClientFlags, concurrency: int, timed: bool, 
     Args:
         timed: whether the run reports latencies.
     """
+    if record.get("prompts_per_slot") not in ("", None):
+        return {"prompts_per_slot": record["prompts_per_slot"]}
     if record.get("num_prompts"):
         return {"prompts_per_slot": whole(record["num_prompts"]) / concurrency}
     count = re.search(r"\b(\d{1,9}) prompts", str(record.get("notes") or ""))

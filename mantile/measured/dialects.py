@@ -19,7 +19,7 @@ from mantile.library.errors import InputError
 from mantile.library.machines import card_of, find, hosts, runtimes
 from mantile.library.profiles import Accelerator, Library, load_library
 from mantile.library.scenario_fields import field_name
-from mantile.measured.clients import UNSTATED, recipes, sent, source_of
+from mantile.measured.clients import recipes, sent, source_of
 from mantile.measured.metric_columns import NOT_KNOWN, NoMetric, metric_column, metric_columns, plain_name
 from mantile.measured.numbers import require_numbers, whole
 from mantile.measured.rows import Row
@@ -137,8 +137,6 @@ def _serving(record: Row, name: str) -> Iterable[Run]:
     }
     fields["kv_dtype"] = _cache(record, fields, notes)
     fields |= sent(record, fields, metrics, notes)
-    if "length_range_ratio" in stated:
-        notes.remove(UNSTATED)
     fields |= _release(record, model, notes)
     fields |= _speculation(record, notes)
     if not disaggregated:

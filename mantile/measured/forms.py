@@ -10,17 +10,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from functools import cache
+from math import inf
 from typing import Any, Literal
 
 from pydantic import Field
 
 from mantile.library.documents import Strict, load_ours
+from mantile.library.errors import InputError
 from mantile.library.profiles import data_folder
+from mantile.measured.metric_columns import SECONDS
 from mantile.measured.syntax import flat, holds
 
-UNITS = {"": 1.0, "s": 1.0, "sec": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9, "percent": 1e-2, "mean": 1.0}
-UNITS |= {"GB": 1e9, "GiB": 2.0**30, "MB": 1e6, "seconds": 1.0, "milliseconds": 1e-3}
+UNITS = SECONDS | {"": 1.0, "mean": 1.0, "percent": 1e-2, "ns": 1e-9, "MB": 1e6, "GB": 1e9, "GiB": 2.0**30}
 """What a figure is multiplied by to be SI."""
+LARGEST = 1e15  # of any number in a file
+_COMMA = re.compile(r"\s*\d{1,3}(\.\d{3})+,\d+\s*|\s*\d+,(\d{1,2}|\d{4,})\s*")
 _LONGEST_TEXT = 1_000
 OF_KEY, OF_ALL = "unit", "mean"
 """Behind a field: the key `.unit` beside the figure says its unit; the mean of all keys counts."""
@@ -47,7 +51,6 @@ class Form(Strict):
     notes: tuple[str, ...] = ()
     apart: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     refused: str = ""
-    drawn: float | None = None
     ratio: Literal["around", "below"] | None = None
     rows: Literal["serving", "llama-bench", "inferencex"] = Field("serving", alias="as")
 
@@ -131,11 +134,15 @@ def cells_of(form: Form, record: Any) -> Cells:
 
     Example:
         cells_of(form_of(record), record).fields["ttft_s"]      # seconds
+
+    Raises:
+        InputError: for numbers with a decimal comma: 10.500 would be one of several.
     """
     labels: Mapping[str, str] = getattr(record, "columns", {})
     cells = {key: value for key, value in flat(record) if value not in ("", None)}
     made = dict(_split(form, cells))
     held = made | cells
+    _require_points(form, held)
     fields, keys, used, notes = dict[str, Any](), dict[str, str](), set[str](), [*form.notes]
     for pattern, words in form.when.items():
         for key in _matching(pattern, held):
@@ -169,6 +176,13 @@ def cells_of(form: Form, record: Any) -> Cells:
     used |= {key for pattern in form.apart for key in _matching(pattern, cells)}
     unread = _unread(form, cells, used, labels)
     return Cells(form.constants | fields, keys, notes, unread, apart)
+
+
+def _require_points(form: Form, cells: Mapping[str, Any]) -> None:
+    """Refuse numbers with a decimal comma among the keys that are read."""
+    texts = {key: text for key, text in cells.items() if isinstance(text, str) and _COMMA.fullmatch(text)}
+    for key in (key for pattern in form.read for key in _matching(pattern, texts)):
+        raise InputError(f"{key} is {texts[key]}: a decimal comma; expected a decimal point in all numbers")
 
 
 def _split(form: Form, cells: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -230,6 +244,8 @@ def _si(value: Any, unit: str, beside: Any, notes: list[str], key: str) -> Any:
         return None if value.lower() in ("none", "null", "n/a", "nan", "not set", "auto") else value
     if value != value:
         return None
+    if abs(value) > LARGEST:
+        return inf  # a whole number may be too large for a float
     factor = UNITS.get(str(beside) if unit == OF_KEY else unit)
     if factor is None:
         notes.append(f"{key}: its unit is {beside}, which is not known: left out")

@@ -119,9 +119,9 @@ def measurements_of_text(name: str, text: str, beside: Stated | None = None) -> 
             return _measurements(name, text, clock, beside)
         read, form = found
         rows = [(run.id, Row(row_of(run, form, beside)), run.excluded) for run in read.runs]
+        others = tuple(RejectedRun(*one) for one in read.rejected)
         measured = _runs_of(name, rows, reader_named(form.rows), clock)
         unused = {key: why_unread(key) if why == "not known" else why for key, why in read.unread.items()}
-        others = tuple(RejectedRun(*one) for one in read.rejected)
         return replace(measured, rejected=(*measured.rejected, *others), unused=unused | read.not_compared)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mantile.measured.runs import Metrics
 
-_UNITS = {
+SECONDS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec", "millisecond", "milliseconds"), 1e-3),
     **dict.fromkeys(("us", "microsecond", "microseconds"), 1e-6),
@@ -102,7 +102,7 @@ def _time(words: list[str]) -> Place | NoMetric:
     """A column of times."""
     statistics = [word for word in words if word in _STATISTICS or _OTHER_STATISTIC.fullmatch(word)]
     rest = [word for word in words if word not in statistics]
-    unit = _UNITS.get(rest[-1]) if rest else None
+    unit = SECONDS.get(rest[-1]) if rest else None
     named = " ".join(rest if unit is None else rest[:-1])
     if named in _BETWEEN_CHUNKS:
         return NoMetric("time between chunks of the stream, each of one token or several: not TPOT")
@@ -121,14 +121,14 @@ def _rate(words: list[str]) -> Place | NoMetric:
     """A column of tokens per second."""
     held = {*words} - _MEANS
     if "prefill" in held:
-        known = held <= {"prefill", *_OF_OUTPUT, *_TOKENS, *_UNITS} - {"out", "output"}
+        known = held <= {"prefill", *_OF_OUTPUT, *_TOKENS, *SECONDS} - {"out", "output"}
         return ("prefill_tokens_per_s", 1.0) if known else NOT_KNOWN
     for word, why in _NOT_OUTPUT.items():
         if word in held:
             return NoMetric(why)
     if held == {"tput", "per", "gpu"}:
         return NoMetric("input and output tokens together in InferenceX: expected output_tput_per_gpu")
-    if not held <= _OF_OUTPUT | _TOKENS | _ACCELERATOR | {*_UNITS} or held <= _TOKENS | _OF_OUTPUT - _RATES:
+    if not held <= _OF_OUTPUT | _TOKENS | _ACCELERATOR | {*SECONDS} or held <= _TOKENS | _OF_OUTPUT - _RATES:
         return NOT_KNOWN
     if held <= {"throughput", "tput"}:
         return NoMetric("its unit is not stated: expected tokens_per_s in its name")

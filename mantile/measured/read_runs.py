@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from mantile.library.errors import InputError
@@ -53,14 +53,14 @@ def read_stated(paths: Sequence[str | Path], beside: Stated) -> tuple[Read, ...]
     """The same with what is stated beside the files."""
     found: list[Read] = []
     problems: list[InputError] = []
-    databases = [path for path in map(Path, paths) if not is_many(path) and is_database(path)]
-    found += [_of_measurements(str(path), load_measurements(path)) for path in databases]
-    others = [path for path in map(Path, paths) if path not in databases]
-    for name, text in texts_of(others) if others or not paths else ():
+    for name, content in _contents(paths):
         try:
-            if isinstance(text, InputError):
-                raise text
-            found.append(read_text_of(name, text, beside))
+            if isinstance(content, InputError):
+                raise content
+            if isinstance(content, Path):
+                found.append(_of_measurements(name, load_measurements(content)))
+            else:
+                found.append(read_text_of(name, content, beside))
         except InputError as error:
             problems.append(error)
             reason = str(error).removeprefix(f"{name}: ")
@@ -70,6 +70,20 @@ def read_stated(paths: Sequence[str | Path], beside: Stated) -> tuple[Read, ...]
             raise problems[0]
         raise InputError(f"none of {len(found)} files can be read; the first: {problems[0]}")
     return tuple(found)
+
+
+def _contents(paths: Sequence[str | Path]) -> Iterator[tuple[str, str | Path | InputError]]:
+    """Name and text of each file, the path of a database, the error of what cannot be read."""
+    if not paths:
+        yield from texts_of(paths)
+    for path in map(Path, paths):
+        if not is_many(path) and is_database(path):
+            yield str(path), path
+            continue
+        try:
+            yield from texts_of([path])
+        except InputError as error:
+            yield str(path), error
 
 
 def read_text_of(name: str, text: str, beside: Stated) -> Read:

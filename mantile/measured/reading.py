@@ -3,10 +3,13 @@ and what it says nothing of; and the files of folders and archives."""
 
 from __future__ import annotations
 
+import lzma
 import re
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -16,10 +19,13 @@ from mantile.library.brief import Brief
 from mantile.library.clock import Clock
 from mantile.library.documents import MAX_BYTES, read_text
 from mantile.library.errors import InputError, quoted
-from mantile.measured.forms import Cells, Form, cells_of, form_of
+from mantile.library.models import known_models
+from mantile.measured.clients import recipes
+from mantile.measured.forms import LARGEST, Cells, Form, cells_of, form_of
 from mantile.measured.metric_columns import why_unread
+from mantile.measured.recipes import ClientFlags
 from mantile.measured.runs import Metrics
-from mantile.measured.spellings import find_accelerator
+from mantile.measured.spellings import find_accelerator, find_model
 from mantile.measured.syntax import records_of, syntax_of
 
 MOST_FILES = 10_000  # of one folder or archive
@@ -70,6 +76,11 @@ _TEXTS = (
     *("prefill_attention_dp", "decode_attention_dp"),
 )
 """Fields that hold words, or yes and no."""
+_MAY_BE_0 = (
+    *("completed", "failed", "depth_tokens", "range_ratio", "length_range_ratio", "prompts_per_slot"),
+    *("prefix_hits", "prefix_hit_rate", "accepted_drafts"),
+)
+"""Numbers that may be 0; of others a 0 says that nobody knows them."""
 _PLAN = ("tp", "pp", "ep", "dp", "attention_dp")
 _WORDS = ("kv_dtype", "weights_dtype", "speculation")
 """What is taken as it is stated, in the words of a scenario."""
@@ -252,10 +263,17 @@ def _read(name: str, form: Form, records: Sequence[Any], beside: Stated, clock: 
         if not form.each and not form.fits(record):
             rejected.append((f"record {number}", f"is not of the form {form.id}, as the others are"))
             continue
-        cells = cells_of(form, record)
+        try:
+            cells = cells_of(form, record)
+        except InputError as error:
+            rejected.append((str(named), str(error)))
+            continue
         unread |= {key: why for key, why in cells.unread.items() if key not in unread and key not in _NAMES}
         keys |= cells.keys
         runs.append(_run(str(named), form, cells, beside))
+    if not runs:
+        first = f"; the first: {': '.join(rejected[0])}" if rejected else ""
+        raise InputError(f"{name}: no measured run in it{first}")
     for record in filter(form.fits, records) if form.each else ():
         unread |= {
             f"{key}.*" if isinstance(record[key], Mapping) else key: "of the whole file"
@@ -308,9 +326,9 @@ def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredR
         given |= {name: value} if counts else {}
     given = {key: value for key, value in lines.items() if value is not None} | given
     _require_numbers(given, notes)
+    _stored(given, notes)
     for step in (_load, _lengths, _single_stream, _devices, _rates, _waits):
         step(given, form, notes)
-    _fake_zeros(given, notes)
     assumed = {name: word for name, word in form.assumes.items() if given.get(name) is None}
     notes += [f"{name} is taken to be {word}: the file does not say it" for name, word in assumed.items()]
     excluded = cells.apart or _excluded({**given, **assumed})
@@ -322,14 +340,29 @@ def _run(identifier: str, form: Form, cells: Cells, beside: Stated) -> MeasuredR
 
 
 def _require_numbers(given: dict[str, Any], notes: list[str]) -> None:
-    """Leave out what is no number from 0 on where one is expected."""
+    """Leave out what is no number from 0 on where one is expected, and zeros of what is never 0."""
     for name, value in list(given.items()):
         if name in _TEXTS or value is None:
             continue
-        number = isinstance(value, int | float) and 0 <= value < inf
+        number = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < LARGEST
         if not number and not (name == "request_rate" and value in (inf, "inf", "trace")):
             given[name] = None
             notes.append(f"{name} is {quoted(value)}: expected a number, left out")
+        elif value == 0 and name not in _MAY_BE_0:
+            given[name] = None
+            notes += [f"{name} is 0 in the file: not measured"] if name in FIGURES else []
+
+
+def _stored(given: dict[str, Any], notes: list[str]) -> None:
+    """The data type that the name of a checkpoint says; a server may quantise what is stored in 16 bits."""
+    if given.get("weights_dtype") is not None or not given.get("model"):
+        return
+    with suppress(InputError):
+        found = find_model(str(given["model"]))
+        word = found.weights_dtype or known_models().stored[found.id]
+        if word not in ("bf16", "fp16"):
+            given["weights_dtype"] = word
+            notes.append(f"weights in {word}: as the checkpoint of that name has them")
 
 
 def _known_chip(name: str) -> bool:
@@ -340,20 +373,23 @@ def _known_chip(name: str) -> bool:
         return False
 
 
+def _client(given: Mapping[str, Any], form: Form) -> ClientFlags:
+    """What the client of a public benchmark did, by the table of recipes."""
+    return recipes().client(str(given.get("framework")), form.name) or ClientFlags()
+
+
 def _load(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     """Prompts, concurrency and rate."""
     rate = given.get("request_rate")
     if isinstance(rate, str) or (isinstance(rate, float) and rate == inf):
-        given["request_rate"] = None
-    if given.get("request_rate") == 0:
         given["request_rate"] = None
     completed, failed = given.get("completed"), given.get("failed") or 0
     if given.get("prompts") is None and completed:
         given["prompts"] = None if form.id.endswith("-metrics") else completed + failed
     if failed and completed:
         notes.append(f"{failed} of {failed + completed} requests failed; figures are of those that succeeded")
-    if form.drawn is not None and given.get("concurrency"):
-        given.setdefault("prompts_per_slot", 10)
+    if given.get("concurrency") and (client := _client(given, form)).prompts_per_slot:
+        given.setdefault("prompts_per_slot", client.prompts_per_slot)
     at_once = rate in (inf, "inf")
     if given.get("concurrency") is None and not given.get("request_rate"):
         if at_once and given.get("prompts"):
@@ -368,7 +404,7 @@ def _load(given: dict[str, Any], form: Form, notes: list[str]) -> None:
 
 def _lengths(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     """Mean lengths as they ran; as asked where nobody counted them."""
-    completed, drawn = given.get("completed"), form.drawn
+    completed, drawn = given.get("completed"), _client(given, form).drawn_from
     ratio, meaning = given.get("range_ratio"), given.get("ratio_meaning") or form.ratio
     readings = {"around": 1.0, "below": 1.0} if ratio is None else {"around": 1.0, "below": (1 + ratio) / 2}
     for side in ("input", "output"):
@@ -431,7 +467,7 @@ def _devices(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     if groups and groups > 1:
         over = given.get("attention_over_ranks") and ranks and ranks % groups == 0
         given |= {"tp": ranks // groups, "attention_dp": groups} if over and ranks else {"dp": groups}
-    if form.id != "inferencex":
+    if form.rows != "inferencex":
         return
     apart = str(given.pop("apart", "")).lower() == "true"
     for name in ("attention_dp", "prefill_attention_dp", "decode_attention_dp"):
@@ -494,8 +530,9 @@ def _rates(given: dict[str, Any], form: Form, notes: list[str]) -> None:
 def _waits(given: dict[str, Any], form: Form, notes: list[str]) -> None:
     """TPOT of what stands for it: a time per token with the first, or gaps that are one token each."""
     tokens, ttft = given.get("output_tokens"), given.get("ttft_s")
-    if given.get("tpot_s") is None and given.get("e2e_per_token_s") and ttft and tokens and tokens > 1:
-        given["tpot_s"] = (given["e2e_per_token_s"] * tokens - ttft) / (tokens - 1)
+    decoding = (given.get("e2e_per_token_s") or 0) * (tokens or 0) - (ttft or inf)
+    if given.get("tpot_s") is None and tokens and tokens > 1 and decoding > 0:
+        given["tpot_s"] = decoding / (tokens - 1)
         notes.append("TPOT without the first token, of a time per token with it")
     gaps, total, completed = (given.get(key) or 0 for key in ("gaps", "output_tokens_total", "completed"))
     of_one_token = gaps and abs(gaps / max(1, total - completed) - 1) < 0.02
@@ -533,7 +570,7 @@ def row_of(run: MeasuredRow, form: Form, beside: Stated) -> dict[str, Any]:
         row["pp_tok_s"] = run.metrics.get("prefill_tokens_per_s")
         row["tg_tok_s"] = 1 / run.metrics["tpot_s"] if "tpot_s" in run.metrics else None
         return {key: value for key, value in row.items() if value is not None}
-    lengths = "_tokens" if form.drawn is None else "_tokens_asked"  # how they are drawn is known of the rest
+    lengths = "_tokens_asked" if form.rows == "inferencex" else "_tokens"  # how those are drawn is known
     row |= {"isl": held.get(f"input{lengths}"), "osl": held.get(f"output{lengths}")}
     row |= {name: held.get(name) for name in ("concurrency", "request_rate", "tp", "pp", "ep")}
     row["dp_attention"] = held.get("attention_dp")
@@ -541,10 +578,10 @@ def row_of(run: MeasuredRow, form: Form, beside: Stated) -> dict[str, Any]:
     if form.rows == "serving":
         row |= {"num_prompts": held.get("prompts"), "kv_dtype": held.get("kv_dtype") or ""}
         scenario = {name: held[name] for name in _PLAN if name in held}
-        scenario |= {name: given[name] for name in _WORDS if given.get(name) not in (None, "checkpoint")}
+        stated_words = {name: held.get(name) for name in _WORDS if given.get(name) == held.get(name)}
+        scenario |= {name: word for name, word in stated_words.items() if word not in (None, "checkpoint")}
         row["spec_decode"] = None if "speculation" in scenario else held.get("speculation")
-        if "length_range_ratio" in held:
-            scenario["length_range_ratio"] = held["length_range_ratio"]
+        row["length_range_ratio"] = held.get("length_range_ratio")
         row["scenario"] = {**beside.scenario, **scenario}
     elif held.get("decode_gpus"):
         row["mode"] = "disagg"
@@ -557,14 +594,6 @@ def row_of(run: MeasuredRow, form: Form, beside: Stated) -> dict[str, Any]:
             row[f"{side}_dp_attention"] = (held.get(f"{side}_attention_dp") or 1) > 1
         row |= {"tp": held.get("decode_tp"), "ep": held.get("decode_ep")}
     return {key: value for key, value in row.items() if value is not None}
-
-
-def _fake_zeros(given: dict[str, Any], notes: list[str]) -> None:
-    """A time or rate of 0 was not measured."""
-    for name in FIGURES:
-        if given.get(name) == 0:
-            given[name] = None
-            notes.append(f"{name} is 0 in the file: not measured")
 
 
 def _excluded(given: Mapping[str, Any]) -> str:
@@ -648,20 +677,26 @@ def _packed(path: Path) -> Iterator[tuple[str, str | InputError]]:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
                 members = [one for one in archive.infolist() if not one.is_dir()]
-                sizes = {one.filename: one.file_size for one in members}
-                _require_small(path, sizes)
+                _require_small(path, [one.file_size for one in members])
                 for one in members:
                     with archive.open(one) as opened:
                         yield _decoded(f"{path}/{one.filename}", opened.read(MAX_BYTES + 1))
             return
         with tarfile.open(path) as tar:
-            held = [one for one in tar if one.isfile()]
-            _require_small(path, {one.name: one.size for one in held})
+            held, unpacked = list[tarfile.TarInfo](), 0
+            for inner in tar:
+                held += [inner] if inner.isfile() else []
+                unpacked += inner.size
+                if unpacked > MOST_BYTES or len(held) > MOST_FILES:
+                    break  # what is behind it is not unpacked to be looked at
+            _require_small(path, [inner.size for inner in held])
             for inner in held:
                 file = tar.extractfile(inner)
                 yield _decoded(f"{path}/{inner.name}", file.read(MAX_BYTES + 1) if file else b"")
     except (
         zipfile.BadZipFile,
+        zlib.error,
+        lzma.LZMAError,
         tarfile.TarError,
         EOFError,
         OSError,
@@ -673,10 +708,10 @@ def _packed(path: Path) -> Iterator[tuple[str, str | InputError]]:
         ) from error
 
 
-def _require_small(path: Path, sizes: Mapping[str, int]) -> None:
+def _require_small(path: Path, sizes: Sequence[int]) -> None:
     _require_few(path, len(sizes))
-    if sum(sizes.values()) > MOST_BYTES:
-        raise InputError(f"{path}: {sum(sizes.values()):,} bytes unpacked; expected at most {MOST_BYTES:,}")
+    if sum(sizes) > MOST_BYTES:
+        raise InputError(f"{path}: {sum(sizes):,} bytes unpacked; expected at most {MOST_BYTES:,}")
 
 
 def _decoded(name: str, data: bytes) -> tuple[str, str | InputError]:

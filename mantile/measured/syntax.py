@@ -24,6 +24,7 @@ from mantile.measured.tables import MAX_CELLS, MAX_COLUMNS
 _METRIC = re.compile(r"^((?:\w+_)?(?:vllm|sglang):\w+)(?:\{(.*)\})? (\S+)", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 _ONE_VALUE = ("tp_rank", "pp_rank", "moe_ep_rank")  # ranks that hold one figure together
+_COUNTED = ("_total", ".sum", ".count", ".buckets")  # what counters are called
 _INSERT = re.compile(r"INSERT INTO \w+ \(([^)]*)\) VALUES \(((?:'[^']*'|[^')])*)\)", re.IGNORECASE)
 _TITLE = re.compile(r"^[=-]{2,} *([^=\-].*?) *[=-]{2,}$|^= +(\S.*)$")
 _PAIR = re.compile(r"^\W*([A-Za-z][^:|]{1,80}?) *:[ \t]*(\S.*)$")
@@ -255,8 +256,11 @@ def _labelled(text: str) -> Iterator[Row]:
 
 
 def _metrics(text: str) -> Row:
-    """A page of Prometheus: sums over engines, of histograms also `.mean` and `.count`, of figures that
-    labels hold `name.label`. The prefix before the name is left out: vllm:x is x."""
+    """A page of Prometheus: counters are sums over engines, other figures means of them.
+
+    Of histograms also `.mean` and `.count`, of figures that labels hold `name.label`. The prefix before the
+    name is left out: vllm:x is x.
+    """
     found: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
     cells: dict[str, Any] = {}
     columns: dict[str, str] = {}
@@ -279,7 +283,9 @@ def _metrics(text: str) -> Row:
             name = f"{name.rpartition('_')[0]}.{name.rpartition('_')[2]}"
         columns[name] = metric
         found[name][series] = max(figure, found[name].get(series, figure))
-    cells |= {name: sum(of_series.values()) for name, of_series in found.items()}
+    for name, of_series in found.items():
+        counted = name.endswith(_COUNTED)
+        cells[name] = sum(of_series.values()) / (1 if counted else len(of_series))
     for name in [name for name in found if name.endswith(".sum")]:
         start = name.removesuffix(".sum")
         if cells.get(f"{start}.count"):

@@ -18,6 +18,7 @@ from mantile.measured.reading import ASKED, FIGURES, MeasuredRow, Read, flag_of
 _MOST_RUNS = 40  # lines of one file; --json and -o have all
 _SHOWN = (("ttft_s", "TTFT ms", 1e3), ("tpot_s", "TPOT ms", 1e3), ("e2e_s", "e2e s", 1.0))
 _COLUMNS = {"accelerator": "system", "weights_dtype": "precision", "prompts": "num_prompts"}
+_COLUMNS |= {"completed": "requests_completed"}  # of a page of metrics since the server started: no prompts
 """Names in a table of serving runs, which `reconcile` reads."""
 
 
