@@ -109,6 +109,7 @@ Maybe = Annotated[
         metavar="[MODEL_OR_SCENARIO]", help="As in `mantile estimate`; a small example if left out."
     ),
 ]
+_LARGEST_LOG = 64 * 2**20  # bytes; a start takes a few thousand lines
 WayOut = Annotated[
     int | None,
     typer.Option(
@@ -349,10 +350,15 @@ def why(
     from mantile.measured.start_logs import log_text, read_start_log
 
     try:
-        text = log_text(sys.stdin.buffer.read() if log == "-" else Path(log).read_bytes())
+        with sys.stdin.buffer if log == "-" else Path(log).open("rb") as file:
+            content = file.read(_LARGEST_LOG + 1)
     except OSError as error:
         raise InputError(f"{log}: {error.strerror or error}") from error
     name = "log" if log == "-" else log
+    if len(content) > _LARGEST_LOG:
+        most = f"{_LARGEST_LOG / 2**20:g} MiB"
+        raise InputError(f"{name}: expected at most {most}, such as: head -c 20M LOG | mantile why -")
+    text = log_text(content)
     found = Diagnosis(read_start_log(text, name), asked({}, flags), name)
     if as_json:
         print_json(found.to_dict())
